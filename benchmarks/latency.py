@@ -1,0 +1,107 @@
+"""What a call costs: warm calls against plain ctypes and Numba, the import against NumPy's, cold first calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import tack
+from benchmarks import kernels, reference
+from benchmarks.timing import Run, compare_calls
+
+N = 16
+Line = tuple[str, str, float, float | None]  # row, what it is divided by, ratio, goal
+
+
+def warm_calls() -> list[Line]:
+    """Calls of 1, 3 and 8 arrays of 16 elements and a scalar."""
+    import numba
+
+    lib, lines = reference.load(), []
+    for count, kernel in ((1, kernels.one_array), (3, kernels.three_arrays), (8, kernels.eight_arrays)):
+        kernel(*(tack.ones(N, dtype=tack.f64) for _ in range(count)), 1.0)
+        data = [np.ones(N, np.float32) for _ in range(count)]
+        arrays = [tack.array(d) for d in data]
+        plain = getattr(lib, f"c_k{count}")
+        peer = numba.njit(_numba_body(count))
+        runs = {
+            "tack": _call(kernel, [*arrays, 1.0]),
+            "ctypes": _call(plain, [*(reference.ptr(d) for d in data), 1.0, N]),
+            "numba": _call(peer, [*data, np.float32(1.0)]),
+        }
+        times = compare_calls(runs)
+        size = f"warm call, {count} array{'s' * (count > 1)} + scalar ({times['tack'] * 1e6:.2f} us)"
+        lines.append((size, "plain ctypes", times["tack"] / times["ctypes"], 4.0))
+        lines.append((size, "Numba", times["tack"] / times["numba"], None))
+    return lines
+
+
+def _call(function: Any, arguments: list[Any]) -> Run:
+    """A closure that calls with locals: what a user's loop does."""
+    names = [f"a{k}" for k in range(len(arguments))]
+    scope = dict(zip(names, arguments, strict=True), function=function)
+    exec(f"def run(function=function, {', '.join(f'{n}={n}' for n in names)}): function({', '.join(names)})", scope)
+    return scope["run"]
+
+
+def _numba_body(count: int) -> Any:
+    if count == 1:
+
+        def one(x, a):
+            for i in range(x.shape[0]):
+                x[i] = x[i] * a
+
+        return one
+    if count == 3:
+
+        def three(x, y, out, a):
+            for i in range(x.shape[0]):
+                out[i] = a * (x[i] + y[i])
+
+        return three
+
+    def eight(a, b, c, d, e, f, g, out, s):
+        for i in range(a.shape[0]):
+            out[i] = s * (a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i])
+
+    return eight
+
+
+def importing(rounds: int = 11) -> list[Line]:
+    """`import tack` against `import numpy`, in fresh processes, in turn, without the interpreter's own start."""
+    times: dict[str, list[float]] = {"pass": [], "import numpy": [], "import tack": []}
+    for _ in range(rounds):
+        for statement, taken in times.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", statement], check=True)
+            taken.append(time.perf_counter() - start)
+    base, numpys, mine = (statistics.median(taken) for taken in times.values())
+    return [(f"import tack ({(mine - base) * 1e3:.0f} ms)", "import numpy", (mine - base) / (numpys - base), 1.4)]
+
+
+def cold_calls() -> list[Line]:
+    """First calls of small, medium and large kernels in a process of their own, without the disk cache."""
+    environment = dict(os.environ, TACK_CACHE="off")
+    text = subprocess.run(
+        [sys.executable, "-m", "benchmarks.cold"], check=True, capture_output=True, text=True, env=environment
+    ).stdout
+    times = json.loads(text.splitlines()[-1])
+    lines: list[Line] = []
+    for size, row in times.items():
+        name = f"cold first call, {size} ({row['tack'] * 1e3:.1f} ms)"
+        lines.append((name, "bare llvmlite on the same IR", row["tack"] / row["llvm"], 1.3))
+        lines.append((name, "Numba's cold call", row["tack"] / row["numba"], 0.1))
+    lines.append(("cold first call, large", "its own small", times["large"]["tack"] / times["small"]["tack"], 6.0))
+    return lines
+
+
+def measure() -> list[Line]:
+    """All latency rows that this version has."""
+    return warm_calls() + importing() + cold_calls()

@@ -1,0 +1,1 @@
+"""What the terrain demo needs besides its kernels: reading files, NumPy versions of the steps, the picture."""

@@ -1,0 +1,142 @@
+"""Typed expressions as LLVM instructions. An expression's value is a word of text; its type is the node's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tack.codegen.llvm_math import convert, operate
+from tack.codegen.llvm_text import LLVM_TYPES, FunctionText, ModuleText, constant
+from tack.ir.nodes import (
+    IRCast,
+    IRCond,
+    IRConst,
+    IRDimSize,
+    IRExpr,
+    IRLoad,
+    IRLogic,
+    IRName,
+    IROp,
+)  # fmt: skip
+from tack.ir.ops import OPS
+from tack.ir.types import ScalarType
+
+__all__ = ["ExprWriter"]
+
+
+class ExprWriter(FunctionText):
+    """Writes expressions. The writer of the function fills the tables of what names stand for.
+
+    `values`: names that are one value (scalar parameters, loop variables, locals assigned once); `slots`: locals in memory;
+    `arrays`: each array's pointer; `dims`: the sizes that are known only at run time.
+    """
+
+    __slots__ = ("arrays", "dims", "fma", "slots", "types", "values")
+
+    def __init__(self, module: ModuleText, fma: bool) -> None:
+        super().__init__(module)
+        self.fma = fma
+        self.values: dict[str, str] = {}
+        self.slots: dict[str, str] = {}
+        self.types: dict[str, ScalarType] = {}
+        self.arrays: dict[str, str] = {}
+        self.dims: dict[tuple[str, Any], str] = {}
+
+    def expr(self, node: IRExpr) -> str:
+        """The value of a typed expression, evaluated here."""
+        return self._WRITERS[type(node)](self, node)
+
+    def _const(self, node: IRConst) -> str:
+        assert node.type is not None
+        return constant(node.value, node.type)
+
+    def _name(self, node: IRName) -> str:
+        value = self.values.get(node.name)
+        if value is not None:
+            return value
+        assert node.type is not None
+        return self.op(f"load {LLVM_TYPES[node.type]}, ptr {self.slots[node.name]}")
+
+    def _dim(self, node: IRDimSize) -> str:
+        return self.dims[(node.array, node.dim)]
+
+    def _load(self, node: IRLoad) -> str:
+        assert node.type is not None
+        t = LLVM_TYPES[node.type]
+        return self.op(f"load {t}, ptr {self.element(t, node.array, node.index)}, align 1")
+
+    def element(self, t: str, array: str, index: tuple[IRExpr, ...]) -> str:
+        """The address of an array's element at a flat index."""
+        return self.op(f"getelementptr inbounds {t}, ptr {self.arrays[array]}, i64 {self.expr(index[0])}")
+
+    def _op(self, node: IROp) -> str:
+        args: list[str] = []
+        for arg in node.args:  # one Python frame for each level of nesting: sums of many terms are deep
+            args.append(self._WRITERS[type(arg)](self, arg))
+        return operate(self, node, args, self.fma)
+
+    def _cast(self, node: IRCast) -> str:
+        source = node.value.type
+        assert source is not None
+        return convert(self, self._WRITERS[type(node.value)](self, node.value), source, node.type)
+
+    def _logic(self, node: IRLogic) -> str:
+        left = self.expr(node.left)
+        if _is_cheap(node.right, 6):
+            return self.op(f"{node.op} i1 {left}, {self.expr(node.right)}")
+        n, before = self.fresh(), self.block
+        then, orelse = f"logic{n}", f"logic{n}.end"
+        self.branch(left, *((then, orelse) if node.op == "and" else (orelse, then)))
+        self.label(then)
+        right = self.expr(node.right)
+        after = self.block
+        self.goto(orelse)
+        self.label(orelse)
+        decided = "false" if node.op == "and" else "true"
+        return self.op(f"phi i1 [ {decided}, %{before} ], [ {right}, %{after} ]")
+
+    def _cond(self, node: IRCond) -> str:
+        assert node.type is not None
+        t, test = LLVM_TYPES[node.type], self.expr(node.test)
+        if _is_cheap(node.then, 2) and _is_cheap(node.orelse, 2):
+            then = self.expr(node.then)
+            return self.op(f"select i1 {test}, {t} {then}, {t} {self.expr(node.orelse)}")
+        n = self.fresh()
+        self.branch(test, f"pick{n}", f"pick{n}.else")
+        self.label(f"pick{n}")
+        then = self.expr(node.then)
+        then_end = self.block
+        self.goto(f"pick{n}.end")
+        self.label(f"pick{n}.else")
+        orelse = self.expr(node.orelse)
+        else_end = self.block
+        self.goto(f"pick{n}.end")
+        self.label(f"pick{n}.end")
+        return self.op(f"phi {t} [ {then}, %{then_end} ], [ {orelse}, %{else_end} ]")
+
+    _WRITERS: ClassVar[dict[type[Any], Callable[[Any, Any], str]]] = {
+        IRConst: _const, IRName: _name, IRDimSize: _dim, IRLoad: _load, IROp: _op, IRCast: _cast, IRLogic: _logic, IRCond: _cond,
+    }  # fmt: skip
+
+
+_CHEAP_RULES = frozenset({"arith", "int", "shift", "compare", "truth", "extreme", "select", "test"})
+_DEAR = frozenset({"floordiv", "mod"})
+
+
+def _is_cheap(node: IRExpr, budget: int) -> bool:
+    """Whether evaluating `node` needlessly costs less than a branch and can neither be seen nor fault: no load, few steps."""
+    return _left(node, budget) >= 0
+
+
+def _left(node: IRExpr, budget: int) -> int:
+    """What is left of `budget` steps after evaluating `node`; negative if it does not suffice."""
+    if isinstance(node, IRConst | IRName) or budget < 0:
+        return budget
+    if isinstance(node, IRCast):
+        return _left(node.value, budget - 1)
+    if isinstance(node, IROp) and node.op not in _DEAR and OPS[node.op].rule in _CHEAP_RULES:
+        budget -= 1
+        for arg in node.args:
+            budget = _left(arg, budget)
+        return budget
+    return -1

@@ -1,0 +1,103 @@
+"""Every error Tack raises about a user's program is built here, as a value with a kernel, a place and a remedy.
+
+Knows nothing of the rest of Tack: a `Span` is all that is needed to show the line where a mistake was made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Diagnostic", "RaceWarning", "Source", "Span", "UnsupportedSyntaxError", "fail", "warning_text"]
+
+
+class UnsupportedSyntaxError(NotImplementedError):
+    """Python syntax that is not part of the kernel language."""
+
+
+class RaceWarning(UserWarning):
+    """A kernel stores an array at `i` and reads it at `i + c`: two iterations may touch one element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one decorated function: where it stands and its lines, as they are in the file.
+
+    Lines are kept relative to the function, so that moving the function within its file changes `first_line` alone.
+    """
+
+    file: str
+    first_line: int  # 1-based line of `lines[0]` in the file
+    lines: tuple[str, ...]
+    qualname: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of source text. `line` counts from 0 at the first line of `source`; columns count from 0, in characters."""
+
+    source: Source
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+    @property
+    def lineno(self) -> int:
+        """The 1-based line in the file."""
+        return self.source.first_line + self.line
+
+    def excerpt(self) -> str:
+        """The source line with carets under the range (to the end of the first line if it spans several)."""
+        if not 0 <= self.line < len(self.source.lines):
+            return ""
+        text = self.source.lines[self.line].rstrip("\n")
+        body = text.lstrip()
+        shift = len(text) - len(body)
+        end = self.end_col if self.end_line == self.line else len(text)
+        width = max(1, end - self.col)
+        lead = "".join("\t" if c == "\t" else " " for c in text[shift : self.col])
+        return f"    {body}\n    {lead}{'^' * width}"
+
+    def where(self) -> str:
+        """The place in words, as tracebacks print it."""
+        return f'File "{self.source.file}", line {self.lineno}, column {self.col + 1}, in {self.source.qualname}'
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """What went wrong (`message`), in which kernel, where, and what to write instead (`remedy`)."""
+
+    message: str
+    kernel: str = ""
+    span: Span | None = None
+    remedy: str = ""
+
+    def text(self) -> str:
+        """The whole message: the fact, the place with a caret, and the remedy, a paragraph each."""
+        head = f"Kernel '{self.kernel}': {self.message}" if self.kernel else self.message
+        parts = [head]
+        if self.span is not None:
+            parts.append(f"  {self.span.where()}")
+            excerpt = self.span.excerpt()
+            if excerpt:
+                parts.append(excerpt)
+        if self.remedy:
+            parts.append(f"  {self.remedy}")
+        return "\n".join(parts)
+
+
+def fail(kind: type[Exception], message: str, *, kernel: str = "", span: Span | None = None, remedy: str = "") -> Exception:
+    """The exception of class `kind` for one mistake; raise it: ``raise fail(TypeError, ...)``.
+
+    It carries its `Diagnostic` as `.diagnostic` and the 1-based source line as `.lineno` (None without a span).
+    """
+    diagnostic = Diagnostic(message, kernel, span, remedy)
+    error = kind(diagnostic.text())
+    error.__dict__["diagnostic"] = diagnostic
+    error.__dict__["lineno"] = None if span is None else span.lineno
+    return error
+
+
+def warning_text(message: str, *, kernel: str, span: Span, remedy: str) -> str:
+    """The text of a warning, in the same form as an error's."""
+    return Diagnostic(message, kernel, span, remedy).text()

@@ -1,0 +1,101 @@
+"""K1: splits a template's prologue into what the bounds of the parallel loop need and what the iterations need.
+
+The bound prologue holds copies of the pure statements that feed a bound. Statements that feed nothing else leave the prologue,
+so that `n = x.shape[0]` before `range(n)` bakes no size into the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tack.errors import fail
+from tack.ir.nodes import Block, IRFunc, IRIf, IRLoad, IRStmt
+from tack.ir.walk import assigned_names, names_read, walk, with_parts
+
+__all__ = ["split_prologue"]
+
+
+def split_prologue(func: IRFunc) -> IRFunc:
+    """The template with `bound_prologue` set and its prologue cut down; a template that is split already stays as it is.
+
+    TypeError where an array element would decide a bound.
+    """
+    found = func.facts.get("_split")
+    if found is None:
+        found = func.facts["_split"] = _split(func)
+        found.facts["_split"] = found
+    return found
+
+
+def _split(func: IRFunc) -> IRFunc:
+    dims, prologue = func.loop.dims, func.prologue
+    bound = func.bound_prologue or _keep(prologue, _closure(prologue, names_read(dims)))
+    _no_loads(func, (*dims, *bound))
+    needed = assigned_names(bound)
+    rest = assigned_names(prologue) - needed
+    roots = names_read(func.loop.body) | rest
+    for assigned, read in _units(prologue):
+        if not assigned:
+            roots |= read
+    return with_parts(func, _drop(prologue, needed - _closure(prologue, roots)), bound, dims, func.loop.body)
+
+
+def _no_loads(func: IRFunc, roots: tuple[Any, ...]) -> None:
+    for node in walk(roots):
+        if isinstance(node, IRLoad):
+            raise fail(
+                TypeError, f"an element of '{node.array}' decides a bound of the parallel loop.", kernel=func.name,
+                span=node.span, remedy="Pass it as an argument.",
+            )  # fmt: skip
+
+
+def _units(block: Block) -> Iterator[tuple[set[str], set[str]]]:
+    """The names each separable part of a block assigns, and those it reads. Loops and regions are taken whole."""
+    for stmt in block:
+        if isinstance(stmt, IRIf):
+            test = names_read(stmt.test)
+            yield set(), set() if assigned_names((stmt,)) else test
+            for assigned, read in _units(stmt.then + stmt.orelse):
+                yield assigned, read | test
+        else:
+            yield assigned_names((stmt,)), names_read((stmt,))
+
+
+def _closure(block: Block, wanted: Iterable[str]) -> set[str]:
+    """The names that the block assigns and that the values of `wanted` depend on."""
+    units = [(assigned, read) for assigned, read in _units(block) if assigned]
+    assignable = {name for assigned, _ in units for name in assigned}
+    found: set[str] = set()
+    front = set(wanted) & assignable
+    while front:
+        found |= front
+        front = {name for assigned, read in units if assigned & found for name in (read | assigned) & assignable} - found
+    return found
+
+
+def _keep(block: Block, names: set[str]) -> Block:
+    """The statements that assign one of `names`, with the conditions around them."""
+    kept: list[IRStmt] = []
+    for stmt in block:
+        if isinstance(stmt, IRIf):
+            then, orelse = _keep(stmt.then, names), _keep(stmt.orelse, names)
+            if then or orelse:
+                kept.append(IRIf(stmt.test, then, orelse, stmt.span))
+        elif assigned_names((stmt,)) & names:
+            kept.append(stmt)
+    return tuple(kept)
+
+
+def _drop(block: Block, names: set[str]) -> Block:
+    """The block without the statements that assign nothing but `names`."""
+    kept: list[IRStmt] = []
+    for stmt in block:
+        assigned = assigned_names((stmt,))
+        if isinstance(stmt, IRIf) and assigned & names:
+            then, orelse = _drop(stmt.then, names), _drop(stmt.orelse, names)
+            if then or orelse:
+                kept.append(IRIf(stmt.test, then, orelse, stmt.span))
+        elif not assigned or not assigned <= names:
+            kept.append(stmt)
+    return block if len(kept) == len(block) and all(a is b for a, b in zip(kept, block, strict=True)) else tuple(kept)

@@ -1,0 +1,91 @@
+"""The passes in the order they run, as one readable list, with the verifier after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from tack.errors import UnsupportedSyntaxError, fail
+from tack.ir.annotate import annotate_types
+from tack.ir.assigned import check_assigned
+from tack.ir.bounds import split_prologue
+from tack.ir.fuse import fuse
+from tack.ir.nodes import IRFunc, IRParam, Stage
+from tack.ir.optimize import optimize
+from tack.ir.resolve import resolve_ir
+from tack.ir.types import ScalarType, f32
+from tack.ir.verify import verify_ir
+
+__all__ = ["PASSES", "CallFacts", "compile_ir", "lower_checks"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What a variant is specialized on: parameter types in order, the shape of each array parameter, the default float (T1),
+    whether no written array overlaps another, and whether the target has a fused multiply-add."""
+
+    params: tuple[IRParam, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    default_float: ScalarType = f32
+    disjoint: bool = False
+    fma: bool = True
+
+
+def _split(func: IRFunc, _facts: CallFacts) -> IRFunc:
+    return split_prologue(func)
+
+
+def _resolve(func: IRFunc, facts: CallFacts) -> IRFunc:
+    return resolve_ir(func, facts.params, facts.shapes)
+
+
+def _annotate(func: IRFunc, facts: CallFacts) -> IRFunc:
+    return annotate_types(func, facts.params, facts.default_float)
+
+
+def _fuse(func: IRFunc, facts: CallFacts) -> IRFunc:
+    return fuse(replace(func, fma=facts.fma, disjoint_arrays=facts.disjoint))
+
+
+def _optimize(func: IRFunc, _facts: CallFacts) -> IRFunc:
+    return optimize(func)
+
+
+PASSES: tuple[tuple[str, Stage, Callable[[IRFunc, CallFacts], IRFunc]], ...] = (
+    ("split", "lowered", _split),
+    ("resolve", "resolved", _resolve),
+    ("annotate", "typed", _annotate),
+    ("fuse", "typed", _fuse),
+    ("optimize", "typed", _optimize),
+)
+
+
+def lower_checks(template: IRFunc) -> IRFunc:
+    """A fresh template, after what it must pass (N3, K1), its prologue split into what bounds and what iterations need."""
+    if template.facts.get("_split") is template:
+        return template
+    verify_ir(template, "lowered")
+    check_assigned(template)
+    template = split_prologue(template)
+    verify_ir(template, "lowered")
+    return template
+
+
+def compile_ir(template: IRFunc, facts: CallFacts, watch: Callable[[str, IRFunc], None] | None = None) -> IRFunc:
+    """The typed function for one call, ready for an emitter. `watch` is told each pass's name and result.
+
+    TypeError, ValueError or IndexError where the arguments' types and shapes do not fit the kernel's text.
+    """
+    func = template
+    try:
+        for name, stage, run in PASSES:
+            func = run(func, facts)
+            verify_ir(func, stage)
+            if watch is not None:
+                watch(name, func)
+    except RecursionError:
+        raise fail(
+            UnsupportedSyntaxError, "its expressions or statements are nested too deeply", kernel=template.name,
+            span=template.span, remedy="Name parts of long expressions in locals.",
+        ) from None  # fmt: skip
+    return func

@@ -1,0 +1,140 @@
+"""M1: stage "lowered" to "resolved". Array sizes of one call become literals and every access gets one flat index.
+
+The end of the parallel loop's first dimension, and the bound prologue, keep their sizes: they are read on every launch.
+Also owns the checks that every new signature needs: what is an array, and of how many dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tack.errors import fail
+from tack.ir.facts import ArrayUses, Dim, array_uses
+from tack.ir.nodes import (
+    IRConst,
+    IRDimSize,
+    IRExpr,
+    IRFunc,
+    IRLoad,
+    IRName,
+    IROp,
+    IRParallel,
+    IRParam,
+    IRRange,
+    IRRank,
+    IRStore,
+)
+from tack.ir.types import i64
+from tack.ir.walk import map_block, map_children
+
+__all__ = ["check_arrays", "dimension", "resolve_ir"]
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def dimension(shape: tuple[int, ...], dim: Dim) -> int:
+    """The size that `IRDimSize.dim` names in `shape`: of one dimension, or "ndim", or "size". IndexError if there is none."""
+    if isinstance(dim, int):
+        return shape[dim]
+    return len(shape) if dim == "ndim" else math.prod(shape)
+
+
+def resolve_ir(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> IRFunc:
+    """The function for a call with `params` (types set) and the `shapes` of its array parameters; stage "resolved"."""
+    check_arrays(func, params, shapes)
+
+    def visit(node: Any) -> Any:
+        kind = node.__class__
+        if kind is IRName or kind is IRConst:
+            return node
+        if kind is IRDimSize:
+            return IRConst(dimension(shapes[node.array], node.dim), i64, node.span)
+        node = map_children(node, visit)
+        if kind is IRLoad:
+            return IRLoad(node.array, (_flat(node.index, shapes[node.array]),), None, node.span)
+        if kind is IRStore:
+            return IRStore(node.array, (_flat(node.index, shapes[node.array]),), node.value, node.span)
+        return node
+
+    first, *rest = func.loop.dims
+    start, step = visit(first.start), visit(first.step)
+    if start is not first.start or step is not first.step:
+        first = IRRange(first.var, start, first.end, step, first.span)
+    dims = (first, *(visit(each) for each in rest))
+    loop = IRParallel(dims, map_block(func.loop.body, visit), func.loop.span)
+    return replace(func, params=params, prologue=map_block(func.prologue, visit), loop=loop, stage="resolved")
+
+
+def _flat(index: tuple[IRExpr, ...], shape: tuple[int, ...]) -> IRExpr:
+    """Row-major address arithmetic in i64, each user index marked by an "index" operation."""
+    first = index[0]
+    flat: IRExpr = IROp("index", (first,), None, first.span)
+    for each, size in zip(index[1:], shape[1:], strict=True):
+        row = IROp("mul", (flat, IRConst(size, i64, each.span)), None, each.span)
+        flat = IROp("add", (row, IROp("index", (each,), None, each.span)), None, each.span)
+    return flat
+
+
+# ---------------------------------------------------------------------------------------------------------- checks
+
+
+def check_arrays(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> None:
+    """Refuse arguments that the kernel's text does not fit: numbers that are indexed, arrays used as numbers, wrong ranks.
+
+    Needed once for every new signature, also where a variant exists already. TypeError, IndexError or ValueError with a place.
+    """
+    uses = array_uses(func)
+    arrays = {param.name for param in params if param.is_array}
+    _check_kinds(func, uses, arrays)
+    for use in uses.accesses:
+        _check_access(func.name, use, len(shapes[use.array]))
+    for use in uses.unpacked:
+        rank = len(shapes[use.array])
+        if rank != use.rank:
+            raise fail(
+                ValueError, f"the shape of '{use.array}' is unpacked into {use.rank} names, but it has {_dimensions(rank)}.",
+                kernel=func.name, span=use.span, remedy=f"Pass an array of {_dimensions(use.rank)}.",
+            )  # fmt: skip
+    for use in uses.sizes:
+        rank = len(shapes[use.array])
+        if isinstance(use.dim, int) and not -rank <= use.dim < rank:
+            raise fail(
+                IndexError, f"'{use.array}.shape[{use.dim}]' does not exist: '{use.array}' has {_dimensions(rank)}.",
+                kernel=func.name, span=use.span, remedy=f"Pass an array of more dimensions, or use an index below {rank}.",
+            )  # fmt: skip
+
+
+def _check_kinds(func: IRFunc, uses: ArrayUses, arrays: set[str]) -> None:
+    for use in (*uses.accesses, *uses.unpacked, *uses.sizes):
+        if use.array not in arrays:
+            raise fail(
+                TypeError, f"'{use.array}' is used as an array, but a number was passed for it.", kernel=func.name,
+                span=use.span, remedy=f"Pass an array for '{use.array}'.",
+            )  # fmt: skip
+    for name in uses.scalars:
+        if name.name in arrays:
+            raise fail(
+                TypeError, f"'{name.name}' is an array, but is used as a number.", kernel=func.name, span=name.span,
+                remedy=f"Write an element, such as `{name.name}[i]`, or pass a number.",
+            )  # fmt: skip
+
+
+def _check_access(kernel: str, use: IRRank, rank: int) -> None:
+    if rank == use.rank:
+        return
+    one_each = ", ".join("ijklmnpq"[:rank]) if rank <= 8 else "i, ..."
+    remedy = f"Write one index for each dimension, such as `{use.array}[{one_each}]`"
+    if use.rank == 1:
+        remedy += f", or pass `{use.array}.ravel()` to see its elements in a row"
+    indices = "1 index" if use.rank == 1 else f"{use.rank} indices"
+    raise fail(
+        IndexError, f"'{use.array}' has {_dimensions(rank)}, but {indices} here.", kernel=kernel, span=use.span,
+        remedy=remedy + ".",
+    )  # fmt: skip
+
+
+def _dimensions(rank: int) -> str:
+    return "1 dimension" if rank == 1 else f"{rank} dimensions"

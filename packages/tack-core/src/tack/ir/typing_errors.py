@@ -1,0 +1,89 @@
+"""The wording of type errors: what was combined, where it stands, and the exact cast to write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tack.errors import Span, fail
+from tack.ir.literals import Lit, literal_type
+from tack.ir.nodes import IRConst, IRExpr, IRName
+from tack.ir.ops import OPS
+from tack.ir.types import WEAK_FLOAT, ScalarType, u64
+from tack.ir.typing_rules import AType
+
+__all__ = ["by_value", "conflict", "line_of", "needs_integer", "refusal", "source_text", "symbol", "too_large", "type_name"]
+
+
+def source_text(node: IRExpr) -> str:
+    """What the user wrote for an expression, in one line."""
+    span = node.span
+    if span is not None and 0 <= span.line <= span.end_line < len(span.source.lines):
+        lines = span.source.lines[span.line : span.end_line + 1]
+        if len(lines) == 1:
+            return lines[0][span.col : span.end_col]
+        parts = [lines[0][span.col :], *lines[1:-1], lines[-1][: span.end_col]]
+        return " ".join(part.strip() for part in parts)
+    if isinstance(node, IRName):
+        return node.name
+    return str(node.value) if isinstance(node, IRConst) else "..."
+
+
+def type_name(t: AType) -> str:
+    """A type as users write it."""
+    if isinstance(t, Lit):
+        return f"the integer {t.low}" if t.low == t.high else "an integer literal"
+    if t is WEAK_FLOAT:
+        return "a float literal"
+    return "a truth value" if t is None or t.kind == "bool" else str(t)
+
+
+def line_of(span: Span | None) -> str:
+    """A place within a message that already shows another."""
+    return "elsewhere" if span is None else f"in line {span.lineno}"
+
+
+def symbol(op: str) -> str:
+    """How users write an operation."""
+    row = OPS[op]
+    return row.symbol or f"{row.call or op}()"
+
+
+def refusal(kernel: str, node: IRExpr, message: str, remedy: str = "", kind: type[Exception] = TypeError) -> Exception:
+    """An error at the place of an expression."""
+    return fail(kind, message, kernel=kernel, span=node.span, remedy=remedy)
+
+
+def by_value(t: AType) -> ScalarType | None:
+    """The type of an operand, a weak integer's by its value; None where it has none."""
+    return literal_type(t) if isinstance(t, Lit) else t
+
+
+def conflict(kernel: str, node: IRExpr, what: str, args: Sequence[IRExpr], types: Sequence[AType]) -> Exception:
+    """T3: a signed integer with u64. `what` names the operation; `node` is where it stands."""
+    resolved = [by_value(t) for t in types]
+    signed = next((i for i, t in enumerate(resolved) if t is not None and t.signed), None)
+    if signed is None:
+        return too_large(kernel, node, types)
+    unsigned = next((t for t in resolved if t is u64), u64)
+    return refusal(
+        kernel, node, f"{what} of {type_name(types[signed])} and {unsigned}: no integer type holds the values of both.",
+        f"Write `tack.u64({source_text(args[signed])})`.",
+    )  # fmt: skip
+
+
+def too_large(kernel: str, node: IRExpr, types: Sequence[AType]) -> Exception:
+    """An integer literal beyond every integer type, or literals in the arms of one expression that no type holds together."""
+    lits = [t for t in types if isinstance(t, Lit) and literal_type(t) is None]
+    low, high = (lits[0].low, lits[0].high) if lits else (0, 0)
+    if low < high and literal_type(Lit(low, low)) is not None and literal_type(Lit(high, high)) is not None:
+        return refusal(kernel, node, f"no integer type holds both {low} and {high}.", f"Write `tack.u64({low})`.")
+    shown = high if high > u64.max else low
+    return refusal(
+        kernel, node, f"the integer {shown} does not fit any integer type (the greatest is tack.u64).",
+        "Write a smaller integer, or a float such as `1e30`.",
+    )  # fmt: skip
+
+
+def needs_integer(kernel: str, node: IRExpr, what: str, t: AType) -> Exception:
+    """A float where only an integer can stand."""
+    return refusal(kernel, node, f"{what} must be an integer, not {type_name(t)}.", f"Write `int({source_text(node)})`.")

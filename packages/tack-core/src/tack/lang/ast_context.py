@@ -1,0 +1,259 @@
+"""The state of one lowering: the block being written, the names given out, the scopes, and how operands keep their order.
+
+Names: a local `x` of the kernel is "x" (or "x.1", "x.2" where it must differ), one of the third inlined call, of `f`, is "f.3.x".
+A trailing number apart, equal names are one variable of the source (`assigned.base_name`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from tack.errors import Span, UnsupportedSyntaxError, fail
+from tack.ir.nodes import (
+    Block,
+    IRAssign,
+    IRCond,
+    IRConst,
+    IRDimSize,
+    IRExpr,
+    IRLoad,
+    IRLocal,
+    IRLogic,
+    IRName,
+    IROp,
+    IRRank,
+    IRStmt,
+    IRStore,
+)  # fmt: skip
+from tack.ir.walk import map_children, walk
+from tack.lang.bindings import CallBindings
+from tack.lang.func import Func
+from tack.lang.source import Parsed
+
+__all__ = ["Context", "Scope", "at", "has_load", "is_fixed", "is_truth", "negated", "truth"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Scope:
+    """One function being lowered: the kernel, or one inlined call.
+
+    `vars`: what a name of the source stands for now. `loops`: serial loops around the current place, within the function.
+    `results`: the locals of an inlined function's values; `label`: its region, once an early return needs one.
+    """
+
+    owner: Any  # the FunctionType; a checker would take that for a method
+    parsed: Parsed
+    prefix: str
+    is_kernel: bool
+    vars: dict[str, IRExpr] = field(default_factory=lambda: dict[str, IRExpr]())
+    loops: int = 0
+    results: list[str] | None = None
+    label: str = ""
+    region: bool = False
+    call: str = ""
+
+
+class Context:
+    """What every part of the lowering shares. Statements go to `out`; `effects` counts the stores written so far."""
+
+    def __init__(self, kernel: str, bindings: CallBindings, scope: Scope) -> None:
+        self.kernel = kernel
+        self.bindings = bindings
+        self.scope = scope
+        self.params: frozenset[str] = frozenset(scope.parsed.params)
+        self.out: list[IRStmt] = []
+        self.effects = 0
+        self.prologue = True
+        self.locals: dict[str, IRLocal] = {}
+        self.ranks: list[IRRank] = []
+        self.calls: list[Func] = []
+        self.called_at: Span | None = None  # where the kernel calls the function being inlined
+        self.inlined = 0
+        self._used: dict[str, int] = dict.fromkeys(scope.parsed.params, 0)
+
+    # ------------------------------------------------------------------------------------------ places and errors
+
+    def span(self, node: ast.AST) -> Span:
+        """The place of `node` in the function being lowered."""
+        return self.scope.parsed.span(node)
+
+    def error(self, kind: type[Exception], node: ast.AST | Span, message: str, remedy: str = "") -> Exception:
+        """The exception for a mistake at `node`; inside an inlined function it says where the kernel calls it."""
+        span = node if isinstance(node, Span) else self.span(node)
+        if self.called_at is not None:
+            message = f"{message} (called on line {self.called_at.lineno})"
+        return fail(kind, message, kernel=self.kernel, span=span, remedy=remedy)
+
+    def unsupported(self, node: ast.AST | Span, message: str, remedy: str = "") -> Exception:
+        """The exception for a construct outside the language at `node`."""
+        return self.error(UnsupportedSyntaxError, node, message, remedy)
+
+    # ------------------------------------------------------------------------------------------------------ names
+
+    def fresh(self, name: str) -> str:
+        """An IR name that nothing has yet: `name`, or `name` with a number."""
+        count = self._used.get(name)
+        if count is None:
+            self._used[name] = 0
+            return name
+        while True:
+            count += 1
+            candidate = f"{name}.{count}"
+            if candidate not in self._used:
+                self._used[name] = count
+                self._used[candidate] = 0
+                return candidate
+
+    def local(self, source_name: str, *, weak: bool = False) -> str:
+        """A new local of the current function."""
+        name = self.fresh(self.scope.prefix + source_name)
+        self.locals[name] = IRLocal(name, source_name, weak=weak)
+        return name
+
+    def temporary(self, value: IRExpr, what: str) -> IRName:
+        """A compiler-made local that holds `value` from here on; `what` names it in messages and is no identifier."""
+        name = self.fresh(self.scope.prefix + what)
+        self.locals[name] = IRLocal(name, what, weak=True)
+        self.out.append(IRAssign(name, value, value.span))
+        return IRName(name, None, value.span)
+
+    def variable(self, name: str) -> str:
+        """The local that assignments to `name` go to, made when first seen."""
+        bound = self.scope.vars.get(name)
+        if isinstance(bound, IRName) and bound.name in self.locals:
+            return bound.name
+        local = self.local(name)
+        self.scope.vars[name] = IRName(local)
+        return local
+
+    def is_bound(self, name: str) -> bool:
+        """Whether `name` is a parameter or local of the function being lowered."""
+        scope = self.scope
+        return name in scope.vars or name in scope.parsed.stores or name in scope.parsed.loop_names
+
+    # ----------------------------------------------------------------------------------------------------- blocks
+
+    def emit(self, statement: IRStmt) -> None:
+        """Append a statement. A store outside the parallel loop is refused (K2)."""
+        if isinstance(statement, IRStore):
+            self.effects += 1
+            if self.prologue and statement.span is not None:
+                raise self.unsupported(
+                    statement.span,
+                    f"array '{statement.array}' is stored to outside the parallel loop",
+                    "Move the store into the loop; for one serial step write a kernel whose loop is `for _ in range(1)`.",
+                )
+        self.out.append(statement)
+
+    def sub(self, make: Callable[[], T]) -> tuple[T, Block]:
+        """Run `make` with a block of its own; its result and the statements it wrote."""
+        outer = self.out
+        self.out = []
+        try:
+            result = make()
+            return result, tuple(self.out)
+        finally:
+            self.out = outer
+
+    def in_order(self, makers: Sequence[Callable[[], IRExpr]]) -> list[IRExpr]:
+        """The operands that `makers` lower, so that each is evaluated once, left to right (E1).
+
+        Where a later operand writes statements that store, the loads of earlier ones go to temporaries before them.
+        """
+        done: list[IRExpr] = []
+        for make in makers:
+            mark, effects = len(self.out), self.effects
+            value = make()
+            if effects != self.effects and done:
+                after = self.out[mark:]
+                del self.out[mark:]
+                done = [self.spill(e) for e in done]
+                self.out.extend(after)
+            done.append(value)
+        return done
+
+    def spill(self, value: IRExpr) -> IRExpr:
+        """`value` with its loads in temporaries; whole where a load runs only under a condition."""
+        if isinstance(value, IRLoad):
+            return self.temporary(value, "(element)")
+        if isinstance(value, (IRCond, IRLogic)):
+            return self.temporary(value, "(value)") if has_load(value) else value
+        if isinstance(value, (IRConst, IRName, IRDimSize)):
+            return value
+        return map_children(value, self.spill)  # type: ignore[return-value,arg-type]
+
+    # ------------------------------------------------------------------------- written by the classes built on this
+
+    def expr(self, node: ast.expr) -> IRExpr:
+        """Lower an expression used as a value."""
+        raise NotImplementedError
+
+    def cond(self, node: ast.expr) -> IRExpr:
+        """Lower an expression used as a condition: any scalar serves (T7)."""
+        raise NotImplementedError
+
+    def values(self, node: ast.expr) -> list[IRExpr]:
+        """Lower an expression that may give several values: a tuple, or a call."""
+        raise NotImplementedError
+
+    def call_values(self, node: ast.Call) -> list[IRExpr]:
+        """Lower a call; as many values as it returns."""
+        raise NotImplementedError
+
+    def inline(self, callee: Func, node: ast.Call) -> list[IRExpr]:
+        """Lower a call of a device function."""
+        raise NotImplementedError
+
+    def block(self, statements: Sequence[ast.stmt]) -> None:
+        """Lower statements into `out`."""
+        raise NotImplementedError
+
+    def resolve(self, node: ast.expr) -> tuple[str, object] | None:
+        """The dotted name that `node` spells and what it means outside; None where it is no such name."""
+        raise NotImplementedError
+
+
+def has_load(value: IRExpr) -> bool:
+    """Whether evaluating `value` may read an array."""
+    return any(isinstance(node, IRLoad) for node in walk(value))
+
+
+def is_fixed(value: IRExpr) -> bool:
+    """Whether `value` may be written in several places: a literal, a name, an array's size, a negated literal."""
+    if isinstance(value, IROp):
+        return value.op == "neg" and isinstance(value.args[0], IRConst)
+    return isinstance(value, (IRConst, IRName, IRDimSize))
+
+
+def at(value: IRExpr, span: Span) -> IRExpr:
+    """A fixed value as it is read at another place."""
+    if isinstance(value, IRName):
+        return IRName(value.name, None, span)
+    return replace(value, span=span)
+
+
+_TRUTH_OPS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "not", "isnan", "isinf", "isfinite", "to_bool"))
+
+
+def is_truth(value: IRExpr) -> bool:
+    """Whether `value` is a truth value by its form alone."""
+    if isinstance(value, IRConst):
+        return isinstance(value.value, bool) and value.type is None
+    return isinstance(value, IRLogic) or (isinstance(value, IROp) and value.op in _TRUTH_OPS)
+
+
+def truth(value: IRExpr) -> IRExpr:
+    """A condition as a truth value that may be kept in a local."""
+    if isinstance(value, IROp) and value.op in _TRUTH_OPS:
+        return value
+    return IRCond(value, IRConst(True, None, value.span), IRConst(False, None, value.span), None, value.span)
+
+
+def negated(value: IRExpr) -> IROp:
+    """`not value`, for a condition."""
+    return IROp("not", (value,), None, value.span)

@@ -1,0 +1,310 @@
+"""Expressions of a kernel, as IR: operators, conditions, names, array elements and sizes (E1, N1, T7).
+
+Calls are `ast_call`'s. Evaluation order is kept by `Context.in_order`; operands that write statements run under their condition.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tack.ir.nodes import IRCond, IRConst, IRDimSize, IRExpr, IRIf, IRLoad, IRLogic, IRName, IROp
+from tack.ir.types import ScalarType
+from tack.lang.ast_context import Context, at, is_fixed, is_truth, negated, truth
+from tack.lang.bindings import MATH_CONSTANTS, UNBOUND, MissingAttribute, NotAModule, did_you_mean
+from tack.lang.constant import Constant
+from tack.lang.func import Func
+from tack.lang.intrinsics import INTRINSICS, Intrinsic
+
+__all__ = ["BINARY", "ExprLowering"]
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
+    ast.LShift: "shl", ast.RShift: "shr", ast.BitAnd: "band", ast.BitOr: "bor", ast.BitXor: "bxor",
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
+
+
+class ExprLowering(Context):
+    """Lowers expressions; `expr` where a value is needed, `cond` where any scalar serves as a condition."""
+
+    def expr(self, node: ast.expr) -> IRExpr:
+        match node:
+            case ast.Name():
+                return self._name(node)
+            case ast.Constant():
+                return self._constant(node)
+            case ast.BinOp():
+                return self._binary(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.BoolOp():
+                return self._bool_op(node, condition=False)
+            case ast.IfExp():
+                return self._if_expression(node)
+            case ast.Tuple():
+                remedy = "Assign tuples to as many names: `a, b = x, y`."
+                raise self.unsupported(node, "a tuple is no value here", remedy)
+            case _:
+                raise self.unsupported(node, f"`{type(node).__name__}` is no value here")
+
+    def cond(self, node: ast.expr) -> IRExpr:
+        if isinstance(node, ast.BoolOp):
+            return self._bool_op(node, condition=True)
+        return self.expr(node)
+
+    # -------------------------------------------------------------------------------------------------- operators
+
+    def _constant(self, node: ast.Constant) -> IRExpr:
+        value = node.value
+        if not isinstance(value, (bool, int, float)):
+            what = "a string" if isinstance(value, str) else f"`{value!r}`"
+            raise self.unsupported(node, f"{what} is not part of the kernel language", "Kernels compute with numbers and arrays.")
+        return IRConst(value, None, self.span(node))
+
+    def _binary(self, node: ast.BinOp) -> IRExpr:
+        """`a + b + c`, without recursion along the left side: sums in generated kernels are long."""
+        chain = [node]
+        while isinstance(node.left, ast.BinOp):
+            node = node.left
+            chain.append(node)
+        value = self.expr(node.left)
+        for each in reversed(chain):
+            left, right = self.in_order((lambda value=value: value, lambda each=each: self.expr(each.right)))
+            value = IROp(BINARY[type(each.op)], (left, right), None, self.span(each))
+        return value
+
+    def _unary(self, node: ast.UnaryOp) -> IRExpr:
+        span = self.span(node)
+        if isinstance(node.op, ast.Not):
+            return IROp("not", (self.cond(node.operand),), None, span)
+        value = self.expr(node.operand)
+        if isinstance(node.op, ast.USub):
+            return IROp("neg", (value,), None, span)
+        if isinstance(node.op, ast.Invert):
+            return IROp("invert", (value,), None, span)
+        return IROp("add", (value, IRConst(0, None, span)), None, span) if is_truth(value) else value
+
+    def _bool_op(self, node: ast.BoolOp, *, condition: bool) -> IRExpr:
+        """`a and b and c`: an operand that writes statements runs them only where Python would evaluate it."""
+        lower = self.cond if condition else self.expr
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        span = self.span(node)
+        value = lower(node.values[0])
+        for operand in node.values[1:]:
+            value = self._logic(word, value, lambda operand=operand: lower(operand), span, condition=condition)
+        return value
+
+    def _logic(self, word: Any, left: IRExpr, right: Any, span: Any, *, condition: bool) -> IRExpr:
+        value, block = self.sub(right)
+        if block:
+            if not is_fixed(left):
+                left = self.temporary(truth(left) if condition else left, "(condition)")
+            self.out.append(IRIf(left if word == "and" else negated(left), block, (), span))
+        return IRLogic(word, left, value, None, span)
+
+    def _compare(self, node: ast.Compare) -> IRExpr:
+        span = self.span(node)
+        chained = len(node.ops) > 1
+
+        def operand(index: int) -> IRExpr:  # the middle of a chain is evaluated once
+            value = self.expr(node.comparators[index])
+            last = index + 1 == len(node.ops)
+            return value if last or is_fixed(value) else self.temporary(value, "(operand)")
+
+        left, right = self.in_order((lambda: self.expr(node.left), lambda: operand(0)))
+        result: IRExpr = IROp(_COMPARE[type(node.ops[0])], (left, right), None, span)
+        if chained:
+            before = right
+            for index in range(1, len(node.ops)):
+
+                def link(index: int = index, before: IRExpr = before) -> tuple[IRExpr, IRExpr]:
+                    after = operand(index)
+                    return IROp(_COMPARE[type(node.ops[index])], (before, after), None, span), after
+
+                (test, after), block = self.sub(link)
+                if block:
+                    result = self.temporary(result, "(condition)")
+                    self.out.append(IRIf(result, block, (), span))
+                result = IRLogic("and", result, test, None, span)
+                before = after
+        return result
+
+    def _if_expression(self, node: ast.IfExp) -> IRExpr:
+        test = self.cond(node.test)
+        then, then_block = self.sub(lambda: self.expr(node.body))
+        orelse, else_block = self.sub(lambda: self.expr(node.orelse))
+        span = self.span(node)
+        if then_block or else_block:
+            if not is_fixed(test):
+                test = self.temporary(truth(test), "(condition)")
+            self.out.append(IRIf(test, then_block, else_block, span))
+        return IRCond(test, then, orelse, None, span)
+
+    # ------------------------------------------------------------------------------------------- arrays and sizes
+
+    def _subscript(self, node: ast.Subscript) -> IRExpr:
+        base = node.value
+        if isinstance(base, ast.Attribute) and base.attr == "shape" and self._is_local_name(base.value):
+            return self._size(node, base)
+        array = self.array(base)
+        return IRLoad(array, tuple(self.index(node)), None, self.span(node))
+
+    def index(self, node: ast.Subscript) -> list[IRExpr]:
+        """The index expressions of `a[i]` or `a[i, j]`, lowered in order."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not parts:
+            raise self.error(IndexError, node, "an empty index", "Give one index for each dimension.")
+        return self.in_order([lambda part=part: self.expr(part) for part in parts])
+
+    def array(self, node: ast.expr) -> str:
+        """The array parameter that `node` names; everything else cannot be indexed."""
+        if isinstance(node, ast.Subscript):
+            raise self.unsupported(node, "an element of an array is a number and has no index", "Write `a[i, j]` for `a[i][j]`.")
+        if not isinstance(node, ast.Name):
+            raise self.unsupported(
+                node, "only array parameters can be indexed", "Name the array's parameter before the brackets."
+            )
+        bound = self.scope.vars.get(node.id)
+        if isinstance(bound, IRName) and bound.name in self.params:
+            return bound.name
+        if self.is_bound(node.id):
+            if node.id in self.scope.parsed.params:
+                message = f"'{node.id}' holds a number here (it is assigned, or was passed one), so it is no array"
+            else:
+                message = f"local '{node.id}' is a number and no array"
+            raise self.error(TypeError, node, message, "Arrays are parameters of the kernel; index those.")
+        found = self.lookup(node)
+        if found is UNBOUND:
+            raise self._unknown(node, node.id)
+        raise self.error(NameError, node, f"'{node.id}' is no parameter of this kernel", "Pass the array as an argument.")
+
+    def _size(self, node: ast.Subscript, shape: ast.Attribute) -> IRExpr:
+        array = self.array(shape.value)
+        index = self.expr(node.slice) if not isinstance(node.slice, ast.Tuple) else None
+        sign = 1
+        if isinstance(index, IROp) and index.op == "neg":
+            sign, index = -1, index.args[0]
+        if not isinstance(index, IRConst) or isinstance(index.value, (bool, float)):
+            remedy = "Write the dimension's number: `a.shape[0]`."
+            raise self.unsupported(node, "an index of a shape is an integer literal or constant", remedy)
+        return IRDimSize(array, sign * index.value, None, self.span(node))
+
+    def _is_local_name(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and self.is_bound(node.id)
+
+    def _attribute(self, node: ast.Attribute) -> IRExpr:
+        if isinstance(node.value, ast.Name) and self.is_bound(node.value.id):
+            if node.attr == "ndim" or node.attr == "size":
+                return IRDimSize(self.array(node.value), node.attr, None, self.span(node))
+            if node.attr == "shape":
+                remedy = "Write `a.shape[0]`, or unpack it: `h, w = a.shape`."
+                raise self.unsupported(node, "a shape as a whole is no value", remedy)
+            has = "shape, ndim and size"
+            raise self.unsupported(node, f"'.{node.attr}' is not part of the kernel language: arrays have {has}, numbers nothing")
+        dotted = self.dotted(node)
+        if dotted is None:
+            raise self.unsupported(node, f"'.{node.attr}' of an expression is not part of the kernel language")
+        value = self.lookup(node)
+        if value is UNBOUND:
+            raise self._unknown(node, dotted.partition(".")[0])
+        if node.attr in MATH_CONSTANTS and self._is_math(node.value):
+            return IRConst(float(getattr(math, node.attr)), None, self.span(node))
+        return self._outer(node, dotted, value)
+
+    def _is_math(self, node: ast.expr) -> bool:
+        module = self.lookup(node)
+        return module is math or (isinstance(module, ModuleType) and module.__name__ == "tack.math")
+
+    # ------------------------------------------------------------------------------------------------------ names
+
+    def _name(self, node: ast.Name) -> IRExpr:
+        bound = self.scope.vars.get(node.id)
+        if bound is not None:
+            return at(bound, self.span(node))
+        parsed = self.scope.parsed
+        if node.id in parsed.stores:
+            return IRName(self.variable(node.id), None, self.span(node))
+        if node.id in parsed.loop_names:
+            remedy = "Copy it to another local inside the loop."
+            raise self.error(NameError, node, f"loop variable '{node.id}' exists only inside its loop", remedy)
+        value = self.lookup(node)
+        if value is UNBOUND:
+            if node.id in INTRINSICS:
+                raise self._outer(node, node.id, INTRINSICS[node.id])
+            raise self._unknown(node, node.id)
+        return self._outer(node, node.id, value)
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """ "a.b.c" for a chain of names that starts at no parameter or local, else None."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or self.is_bound(node.id):
+            return None
+        return ".".join([node.id, *reversed(parts)])
+
+    def lookup(self, node: ast.expr) -> Any:
+        """What the dotted name `node` means outside the kernel, or UNBOUND; errors of its later parts are raised here."""
+        dotted = self.dotted(node)
+        if dotted is None:
+            return UNBOUND
+        try:
+            return self.bindings.resolve(self.scope.owner, dotted)
+        except MissingAttribute as error:
+            module, name, thing = error.args
+            hint = did_you_mean(name, [*dir(thing), *(MATH_CONSTANTS if thing is math else ())])
+            raise self.error(NameError, node, f"module '{module}' has no '{name}'", hint) from None
+        except NotAModule as error:
+            thing, name, value = error.args
+            message = f"'{thing}.{name}' cannot be read: '{thing}' is {_kind(value)}, and only modules have names in kernels"
+            raise self.error(NameError, node, message, "Pass it as an argument, or name it in a tack.constant.") from None
+
+    def _outer(self, node: ast.expr, dotted: str, value: Any) -> Any:
+        """The value of a name bound outside: a constant, or the error for anything else."""
+        span = self.span(node)
+        if isinstance(value, Constant):
+            return IRConst(value.value, value.dtype, span)
+        if isinstance(value, (bool, int, float, complex, np.generic)):
+            last = dotted.rpartition(".")[2]
+            if last in MATH_CONSTANTS and isinstance(value, float) and repr(float(value)) == repr(getattr(math, last)):
+                remedy = f"Write math.{last}."
+            else:
+                remedy = f"Write `{last} = tack.constant({value!r})`, or pass it as an argument."
+            raise self.error(NameError, node, f"'{dotted}' is a plain number outside the kernel, which could change", remedy)
+        if isinstance(value, (Func, Intrinsic, ScalarType)) or callable(value):
+            raise self.error(NameError, node, f"'{dotted}' is a function or type and no value", "Call it, with parentheses.")
+        raise self.error(NameError, node, f"'{dotted}' is {_kind(value)}, which kernels cannot read", "Pass it as an argument.")
+
+    def _unknown(self, node: ast.expr, name: str) -> Exception:
+        parsed = self.scope.parsed
+        known = [*self.scope.vars, *parsed.stores, *parsed.loop_names, *INTRINSICS, *self.bindings.visible(self.scope.owner)]
+        return self.error(NameError, node, f"name '{name}' is not defined", did_you_mean(name, known))
+
+    def _call(self, node: ast.Call) -> IRExpr:
+        values = self.call_values(node)
+        if len(values) == 1:
+            return values[0]
+        if values:
+            remedy = f"Assign them: `{', '.join('abcdefgh'[: len(values)])} = ...`."
+            raise self.error(TypeError, node, f"this call gives {len(values)} values where one is needed", remedy)
+        raise self.error(TypeError, node, "this function returns no value", "Call it as a statement of its own.")
+
+
+def _kind(value: object) -> str:
+    return "a module" if isinstance(value, ModuleType) else f"a {type(value).__name__}"

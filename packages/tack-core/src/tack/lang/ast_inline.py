@@ -1,0 +1,245 @@
+"""Calls of device functions: arguments bound, the body written in place, its values brought out (F1, N2).
+
+Values and arguments pass through locals of their own unless they are literals, names or sizes, so that no product is fused
+through a call (E5) and literals stay weak (T8).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from tack.ir.nodes import IRAssign, IRConst, IRExpr, IRIf, IRLeave, IRLocal, IRName, IRRegion
+from tack.ir.types import ScalarType
+from tack.lang.ast_context import Scope, is_fixed
+from tack.lang.ast_stmt import StatementLowering
+from tack.lang.constant import Constant
+from tack.lang.func import Func
+from tack.lang.source import Parsed
+
+__all__ = ["InlineLowering", "check_annotations", "returns"]
+
+_DEEPEST = 24  # guard clauses nested into `else` blocks before early returns leave a region instead
+
+
+class InlineLowering(StatementLowering):
+    """Inlines device functions."""
+
+    def inline(self, callee: Func, node: ast.Call) -> list[IRExpr]:
+        if callee in self.calls:
+            chain = " -> ".join(f.__name__ for f in (*self.calls[self.calls.index(callee) :], callee))
+            raise self.unsupported(node, f"recursion ({chain})", "Write a loop; device functions are inlined.")
+        parsed = callee.parsed(self.kernel)
+        arguments = self._bind(callee, parsed, node)
+        self.inlined += 1
+        outer = self.scope
+        scope = Scope(callee.__wrapped__, parsed, f"{callee.__name__}.{self.inlined}.", is_kernel=False, call=callee.__name__)
+        if not self.calls:
+            self.called_at = self.span(node)
+        self.scope = scope
+        self.calls.append(callee)
+        try:
+            check_annotations(self, parsed)
+            self._enter(scope, arguments)
+            passed = {e.name for e in arguments.values() if isinstance(e, IRName)}
+            return self._body(parsed, passed)
+        finally:
+            self.calls.pop()
+            self.scope = outer
+            if not self.calls:
+                self.called_at = None
+
+    # -------------------------------------------------------------------------------------------------- arguments
+
+    def _bind(self, callee: Func, parsed: Parsed, node: ast.Call) -> dict[str, IRExpr]:
+        """The argument of each parameter, lowered in the caller's scope and in the call's order."""
+        spec = parsed.node.args
+        by_place = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        by_name = {a.arg for a in (*spec.args, *spec.kwonlyargs)}
+        name = f"{callee.__name__}()"
+        if len(node.args) > len(by_place):
+            raise self.error(TypeError, node, f"{name} takes {len(by_place)} positional arguments, not {len(node.args)}")
+        order = by_place[: len(node.args)]
+        for keyword in node.keywords:
+            assert keyword.arg is not None
+            if keyword.arg not in by_name:
+                raise self.error(TypeError, keyword, f"{name} has no parameter named '{keyword.arg}'")
+            if keyword.arg in order:
+                raise self.error(TypeError, keyword, f"{name} got two values for parameter '{keyword.arg}'")
+            order.append(keyword.arg)
+        given = [*node.args, *(k.value for k in node.keywords)]
+        values = self.in_order([lambda part=part: self.expr(part) for part in given])
+        bound = dict(zip(order, values, strict=True))
+        defaults = self._defaults(callee, by_place)
+        missing = [p for p in parsed.params if p not in bound and p not in defaults]
+        if missing:
+            raise self.error(TypeError, node, f"{name} misses argument '{missing[0]}'", f"It takes ({', '.join(parsed.params)}).")
+        for param in parsed.params:
+            if param not in bound:
+                bound[param] = self._default(callee, param, defaults[param], node)
+        return bound
+
+    @staticmethod
+    def _defaults(callee: Func, by_place: list[str]) -> dict[str, object]:
+        values = callee.__wrapped__.__defaults__ or ()
+        return dict(zip(by_place[len(by_place) - len(values) :], values, strict=True)) | (callee.__wrapped__.__kwdefaults__ or {})
+
+    def _default(self, callee: Func, param: str, value: object, node: ast.Call) -> IRExpr:
+        if isinstance(value, Constant):
+            return IRConst(value.value, value.dtype, self.span(node))
+        if isinstance(value, np.generic):
+            value = cast(Any, value).item()
+        if not isinstance(value, (bool, int, float)):
+            message = f"the default of parameter '{param}' of {callee.__name__}() is no number"
+            raise self.error(TypeError, node, message, "Defaults of device functions are numbers or tack.constants.")
+        return IRConst(value, None, self.span(node))
+
+    def _enter(self, scope: Scope, arguments: dict[str, IRExpr]) -> None:
+        """Bind the parameters: a fixed argument by substitution, any other (or one the body assigns) through a local."""
+        parsed = scope.parsed
+        for param, value in arguments.items():
+            if is_fixed(value) and param not in parsed.stores and param not in parsed.loop_names:
+                scope.vars[param] = value
+                continue
+            name = self.fresh(scope.prefix + param)
+            self.locals[name] = IRLocal(name, param, weak=True)
+            self.out.append(IRAssign(name, value, value.span))
+            scope.vars[param] = IRName(name)
+
+    # ------------------------------------------------------------------------------------------------------- body
+
+    def _body(self, parsed: Parsed, passed: set[str]) -> list[IRExpr]:
+        body = parsed.node.body
+        found = returns(body)
+        with_value = [r for r in found if r.value is not None]
+        if with_value and (len(with_value) < len(found) or not _ends(body)):
+            message = f"{parsed.node.name}() returns a value on some paths only"
+            raise self.error(TypeError, parsed.name_span(), message, "End every path with `return` and a value.")
+        last = body[-1]
+        if len(found) == 1 and found[0] is last:
+            self.block(body[:-1])
+            if found[0].value is None:
+                return []
+            values = self.values(found[0].value)
+            return [v if _passes(v, passed) else self.temporary(v, f"{parsed.node.name}()") for v in values]
+        _, block = self.sub(lambda: self._tail(body, 0))
+        scope = self.scope
+        if scope.region:
+            self.out.append(IRRegion(scope.label, block, parsed.name_span()))
+        else:
+            self.out.extend(block)
+        return [IRName(name, None, parsed.name_span()) for name in scope.results or ()]
+
+    def _tail(self, statements: Sequence[ast.stmt], depth: int) -> None:
+        """Lower statements at whose end the function ends too: a `return` there need not leave anything.
+
+        What follows a guard clause goes into its other arm, which leaves regions to returns inside loops.
+        """
+        for k, statement in enumerate(statements):
+            rest = statements[k + 1 :]
+            if isinstance(statement, ast.Return):
+                self.dead(rest)
+                self._results(statement)
+                return
+            if isinstance(statement, ast.If) and depth < _DEEPEST and returns([statement]):
+                then_ends, else_ends = _ends(statement.body), _ends(statement.orelse)
+                if not rest or then_ends or else_ends:
+                    if then_ends and else_ends:
+                        self.dead(rest)
+                        rest = ()
+                    test = self.cond(statement.test)
+                    then: list[ast.stmt] = [*statement.body, *rest] if else_ends else statement.body
+                    orelse: list[ast.stmt] = [*statement.orelse, *rest] if not else_ends else statement.orelse
+                    _, then_block = self.sub(lambda then=then: self._tail(then, depth + 1))
+                    _, else_block = self.sub(lambda orelse=orelse: self._tail(orelse, depth + 1))
+                    self.out.append(IRIf(test, then_block, else_block, self.span(statement.test)))
+                    return
+            self.statement(statement)
+
+    def return_(self, node: ast.Return) -> None:
+        """An early return: the values go to the result locals, then the region is left."""
+        self._results(node)
+        scope = self.scope
+        if not scope.region:
+            scope.region = True
+            scope.label = self.fresh(f"{scope.prefix}return")
+        self.out.append(IRLeave(scope.label, self.span(node)))
+
+    def _results(self, node: ast.Return) -> None:
+        scope = self.scope
+        if node.value is None:
+            return
+        values = self.values(node.value)
+        if scope.results is None:
+            scope.results = []
+            for _ in values:
+                name = self.fresh(f"{scope.prefix}{scope.call}()")
+                self.locals[name] = IRLocal(name, f"{scope.call}()", weak=True)
+                scope.results.append(name)
+        if len(values) != len(scope.results):
+            message = f"{scope.call}() returns {len(values)} values here and {len(scope.results)} elsewhere"
+            raise self.error(TypeError, node, message, "Return as many values on every path.")
+        for name, value in zip(scope.results, values, strict=True):
+            self.out.append(IRAssign(name, value, self.span(node)))
+
+
+def _passes(value: IRExpr, passed: set[str]) -> bool:
+    """Whether a result may be handed out as it is: it reads no local of the inlined function."""
+    return value.name in passed if isinstance(value, IRName) else is_fixed(value)
+
+
+def returns(statements: Sequence[ast.stmt]) -> list[ast.Return]:
+    """Every `return` in the statements."""
+    found: list[ast.Return] = []
+    stack: list[ast.stmt] = list(reversed(statements))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Return):
+            found.append(node)
+        elif isinstance(node, ast.If):
+            stack.extend(reversed((*node.body, *node.orelse)))
+        elif isinstance(node, (ast.For, ast.While)):
+            stack.extend(reversed(node.body))
+    return found
+
+
+def _ends(statements: Sequence[ast.stmt]) -> bool:
+    """Whether no path falls off the end of the statements, as far as returns and endless loops tell."""
+    for node in statements:
+        if isinstance(node, ast.Return):
+            return True
+        if isinstance(node, ast.If) and node.orelse and _ends(node.body) and _ends(node.orelse):
+            return True
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value and not _breaks(node.body):
+            return True
+    return False
+
+
+def _breaks(statements: Sequence[ast.stmt]) -> bool:
+    """Whether the statements hold a `break` of the loop they are the body of."""
+    for node in statements:
+        if isinstance(node, ast.Break) or (isinstance(node, ast.If) and (_breaks(node.body) or _breaks(node.orelse))):
+            return True
+    return False
+
+
+def check_annotations(lowering: InlineLowering, parsed: Parsed) -> None:
+    """Parameter annotations say something to the reader alone; one that is a Tack scalar type would promise more."""
+    spec = parsed.node.args
+    for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        note = argument.annotation
+        dotted = None if note is None else lowering.dotted(note)
+        if note is None or dotted is None:
+            continue
+        try:
+            found = lowering.bindings.resolve(lowering.scope.owner, dotted)
+        except LookupError:
+            continue
+        if isinstance(found, ScalarType):
+            message = f"parameter '{argument.arg}' cannot be given a type: it has that of what is passed"
+            raise lowering.unsupported(
+                note, message, f"Declare a local: `{argument.arg}_: {ast.unparse(note)} = {argument.arg}`."
+            )

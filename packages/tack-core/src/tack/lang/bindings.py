@@ -1,0 +1,137 @@
+"""What a name in a kernel means outside the kernel: the one lookup through closures, globals and modules (N1, N2, N6).
+
+Knows Python objects, not syntax trees. Every lookup of a lowering goes through `CallBindings.resolve`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from tack.lang.constant import Constant
+
+__all__ = ["UNBOUND", "CallBindings", "MissingAttribute", "NotAModule", "did_you_mean", "numpy_remedy"]
+
+MATH_CONSTANTS: Final = ("pi", "e", "tau", "inf", "nan")
+
+
+class _Unbound:
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+UNBOUND: Final = _Unbound()
+
+
+class MissingAttribute(LookupError):
+    """`module.name` where the module has no such name: args are the dotted module, the name, and the module."""
+
+
+class NotAModule(LookupError):
+    """`thing.name` where the thing is no module: args are the dotted thing, the name, and the thing."""
+
+
+class CallBindings:
+    """Resolves the names of one lowering; what it found once, it gives again (N6).
+
+    `namespace`: names that come before the kernel's closure and globals. They do not apply to device functions, which resolve
+    in their own defining namespace (N2).
+    """
+
+    def __init__(self, kernel: FunctionType, namespace: dict[str, Any] | None) -> None:
+        self._kernel = kernel
+        self._namespace = namespace or {}
+        self._found: dict[tuple[FunctionType, str], Any] = {}
+
+    def resolve(self, owner: FunctionType, dotted: str) -> Any:
+        """What `dotted` ("f", "module.f") means in the function `owner`: the object, or UNBOUND.
+
+        Builtins count as unbound. Raises `MissingAttribute` or `NotAModule` where a part after the first has no meaning.
+        """
+        key = (owner, dotted)
+        if key not in self._found:
+            self._found[key] = self._lookup(owner, dotted)
+        return self._found[key]
+
+    def _lookup(self, owner: FunctionType, dotted: str) -> Any:
+        first, *rest = dotted.split(".")
+        value = self._bare(owner, first)
+        so_far = first
+        for part in rest:
+            if value is UNBOUND:
+                return UNBOUND
+            if not isinstance(value, ModuleType):
+                raise NotAModule(so_far, part, value)
+            try:
+                value = getattr(value, part)
+            except AttributeError:
+                raise MissingAttribute(so_far, part, value) from None
+            so_far = f"{so_far}.{part}"
+        return value
+
+    def _bare(self, owner: FunctionType, name: str) -> Any:
+        if owner is self._kernel and name in self._namespace:
+            return self._namespace[name]
+        free = owner.__code__.co_freevars
+        if name in free and owner.__closure__ is not None:
+            try:
+                return owner.__closure__[free.index(name)].cell_contents
+            except ValueError:  # the enclosing function has not assigned it yet
+                return UNBOUND
+        return owner.__globals__.get(name, UNBOUND)
+
+    def visible(self, owner: FunctionType) -> list[str]:
+        """Names bound around `owner` that a kernel may use, for suggestions."""
+        names = {**owner.__globals__, **(self._namespace if owner is self._kernel else {})}
+        usable = (Constant, FunctionType, BuiltinFunctionType, ModuleType)
+        return [*owner.__code__.co_freevars, *(n for n, v in names.items() if isinstance(v, usable) or hasattr(v, "__wrapped__"))]
+
+
+def did_you_mean(name: str, candidates: list[str]) -> str:
+    """ "Did you mean 'x'?" for the closest candidate, or nothing."""
+    import difflib
+
+    close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.7)
+    return f"Did you mean '{close[0]}'?" if close else ""
+
+
+_NUMPY_NAMES = {
+    "absolute": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh", "minimum": "min", "fmin": "min", "maximum": "max", "fmax": "max", "power": "pow",
+    "float_power": "pow", "rint": "round", "around": "round", "where": "tack.select", "remainder": "%", "mod": "%",
+    "floor_divide": "//", "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "left_shift": "<<",
+    "right_shift": ">>", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "invert": "~", "logical_and": "and",
+    "logical_or": "or", "logical_not": "not", "negative": "-x", "square": "x * x", "reciprocal": "1.0 / x",
+}  # fmt: skip
+
+
+def numpy_remedy(value: object, math_names: dict[str, str]) -> str | None:
+    """For something of NumPy's, what to write instead ("" where there is nothing); None for anything else."""
+    scalar: Any = value
+    if isinstance(scalar, type) and issubclass(scalar, np.generic):
+        kind: np.dtype[Any] = np.dtype(cast(Any, scalar))
+        short = {"b": "", "i": "i", "u": "u", "f": "f"}.get(kind.kind)
+        return f"Write tack.{short}{kind.itemsize * 8}(x)." if short else "Write bool(x)." if kind.kind == "b" else ""
+    module = getattr(value, "__module__", None)
+    if not isinstance(value, np.ufunc) and not (isinstance(module, str) and module.partition(".")[0] == "numpy"):
+        return None
+    name = str(getattr(value, "__name__", ""))
+    if name in math_names:
+        return f"Write {name}(...)."
+    return f"Write `{_NUMPY_NAMES[name]}`." if name in _NUMPY_NAMES else ""
+
+
+def builtin_name(value: Any) -> str | None:
+    """The name of a function or type of Python's builtins, if `value` is one."""
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) and vars(builtins).get(name) is value else None
+
+
+def math_name(value: Any) -> str | None:
+    """The name of a function of Python's `math` module, if `value` is one."""
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) and callable(value) and vars(math).get(name) is value else None

@@ -1,0 +1,172 @@
+"""`@tack.kernel`: the object users call, and its templates (the lowered IR), built once at the first call.
+
+Knows lowering; launches through `hooks.slots.launch` and knows nothing of devices or variants.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, overload
+
+from tack import settings
+from tack.errors import UnsupportedSyntaxError, fail
+from tack.hooks import slots
+from tack.lang.func import check_signature
+from tack.lang.source import SourceText, parse
+
+if TYPE_CHECKING:
+    from tack.ir.nodes import IRFunc
+
+__all__ = ["Kernel", "end_at_the_call", "kernel"]
+
+_transform_lock = threading.RLock()  # a template is lowered once, even when several threads miss together
+
+
+class Kernel:
+    """A compiled-on-demand kernel. Calling it binds the arguments as Python does and runs it where its arrays are.
+
+    `__wrapped__` is the Python function; `lowerings` counts how often it was lowered; `signatures`, `quick_call` and
+    `warned_of_races` are the runtime's.
+    """
+
+    def __init__(self, fn: FunctionType, namespace: Mapping[str, Any] | None = None) -> None:
+        self.__wrapped__ = fn
+        self.__name__: str = fn.__name__
+        self.__qualname__: str = fn.__qualname__
+        self.__module__ = fn.__module__
+        self.__doc__ = fn.__doc__
+        code = fn.__code__
+        self.param_names: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+        self.lowerings = 0
+        self.warned_of_races = False
+        self.signatures: dict[int, dict[Any, Any]] = {}
+        self.quick_call: Callable[[int, Any], bool] = _no_call_yet
+        self._namespace = None if namespace is None else dict(namespace)
+        self._text = SourceText.of(fn)
+        self._ir: IRFunc | None = None
+        self._ir_cache: dict[tuple[Any, ...], IRFunc] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return slots.launch(self, args, kwargs)
+        except Exception as error:  # whatever it is, it is raised again
+            end_at_the_call(error)
+            raise
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.__wrapped__)
+
+    def __repr__(self) -> str:
+        return f"<tack.kernel {self.__module__}.{self.__qualname__}>"
+
+    def template(self) -> IRFunc:
+        """The lowered IR of the plain kernel: from memory, else built under the lock. Raises what the source deserves."""
+        found = self._ir
+        if found is not None:
+            return found
+        with _transform_lock:
+            if self._ir is None:
+                self._ir = self._lower()
+            return self._ir
+
+    def _lower(self) -> IRFunc:
+        from tack.ir.pipeline import lower_checks  # the compiler loads with the first kernel called, not with `import tack`
+        from tack.lang.ast_transform import lower_kernel
+        from tack.lang.bindings import CallBindings
+
+        fn = self.__wrapped__
+        self.lowerings += 1
+        parsed = parse(fn, self._text, self.__name__, "kernel")
+        try:
+            return lower_checks(lower_kernel(fn, parsed, CallBindings(fn, self._namespace)))
+        except RecursionError:
+            raise fail(
+                UnsupportedSyntaxError,
+                "its statements or expressions are nested too deeply",
+                kernel=self.__name__,
+                span=parsed.name_span(),
+                remedy="Name parts of long expressions in locals, and move parts of the body into @tack.func functions.",
+            ) from None
+
+    def _make_cache_key(
+        self, vector_arrays: Mapping[int, int], template_args: Mapping[int, Any], texture_arrays: Mapping[int, Any], debug: bool
+    ) -> tuple[Any, ...] | None:
+        """The key of a template in `_ir_cache`; None for the plain kernel, whose template is `_ir`.
+
+        `vector_arrays` maps argument positions to component counts, `texture_arrays` to extents.
+        """
+        parts: list[tuple[Any, ...]] = [("debug",)] if debug else []
+        if vector_arrays:
+            parts.append(("vec", *sorted(vector_arrays.items())))
+        if texture_arrays:
+            parts.append(("tex", *sorted(texture_arrays.items())))
+        parts.extend((f"tmpl_{index}", value) for index, value in sorted(template_args.items()))
+        return tuple(parts) or None
+
+    def forget_calls(self, serial: int) -> None:
+        """Drops what the fast path of the cache numbered `serial` knows of this kernel."""
+        self.signatures.pop(serial, None)
+        self.quick_call = _no_call_yet
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments in the order of the parameters; `TypeError` names the kernel and what is wrong."""
+        names = self.param_names
+        if len(args) > len(names):
+            raise self._wrong(f"takes {_count(len(names), 'argument')} but {len(args)} were given")
+        bound = dict(zip(names, args, strict=False))
+        only_by_place = names[: self.__wrapped__.__code__.co_posonlyargcount]
+        for name, value in kwargs.items():
+            if name not in names or name in only_by_place:
+                raise self._wrong(f"has no parameter named '{name}'")
+            if name in bound:
+                raise self._wrong(f"got two values for parameter '{name}'")
+            bound[name] = value
+        missing = [f"'{name}'" for name in names if name not in bound]
+        if missing:
+            raise self._wrong(f"misses {_count(len(missing), 'argument')}: {', '.join(missing)}")
+        return tuple(bound[name] for name in names)
+
+    def _wrong(self, what: str) -> Exception:
+        return fail(TypeError, f"{self.__name__}() {what}", kernel=self.__name__, remedy=f"Call {self._shape()}.")
+
+    def _shape(self) -> str:
+        return f"{self.__name__}({', '.join(self.param_names)})"
+
+
+def end_at_the_call(error: Exception) -> None:
+    """Before a bare `raise` in the function that the user called: a mistake of the user's is shown there, not inside Tack."""
+    if hasattr(error, "diagnostic") and not settings.FULL_TRACEBACK.read():
+        error.__traceback__ = None
+
+
+def _no_call_yet(_serial: int, _args: Any) -> bool:
+    return False
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+@overload
+def kernel(fn: Callable[..., Any], /) -> Kernel: ...
+@overload
+def kernel(*, namespace: Mapping[str, Any] | None = None) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(fn: Any = None, /, *, namespace: Mapping[str, Any] | None = None) -> Any:
+    """Makes a kernel of a plain function with one parallel loop: ``@tack.kernel`` or ``@tack.kernel(namespace={...})``.
+
+    `namespace`: names that come before the function's closure and globals when the kernel is lowered. Nothing is compiled
+    until the first call. `TypeError` for anything but a function written with `def`.
+    """
+    if fn is not None:
+        return Kernel(check_signature(fn, "kernel"))
+    if namespace is not None and not all(str(name).isidentifier() for name in namespace):
+        raise fail(TypeError, "tack.kernel: namespace maps names to objects", remedy='Write namespace={"name": function}.')
+
+    def decorate(inner: Callable[..., Any]) -> Kernel:
+        return Kernel(check_signature(inner, "kernel"), namespace)
+
+    return decorate

@@ -1,0 +1,176 @@
+"""The text of a decorated function: found, parsed, and checked against the subset of Python that kernels are written in (K7).
+
+Knows Python's AST and nothing of names, types or IR. Positions are kept as they are in the file, whatever the indentation.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from tack.errors import Source, Span, UnsupportedSyntaxError, fail
+from tack.lang.subset import scan
+
+__all__ = ["Parsed", "SourceText", "parse"]
+
+_TRIES = 200  # ends of the function that are tried before the source is said not to match
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """Where a function's text stands, taken when it is decorated: a file edited later must not become the running code."""
+
+    file: str
+    first_line: int
+    lines: list[str]  # of the whole file; empty when nobody can read it
+
+    @staticmethod
+    def of(fn: FunctionType) -> SourceText:
+        """The text of `fn`'s file as it is now; never raises."""
+        file = fn.__code__.co_filename
+        linecache.checkcache(file)
+        return SourceText(file, fn.__code__.co_firstlineno, linecache.getlines(file, fn.__globals__))
+
+
+@dataclass(slots=True)
+class Parsed:
+    """One function's syntax tree, its `Source`, and what a first look at the tree told.
+
+    `params` in order; `stores`: names bound by assignment; `loop_names`: how many `for` loops bind a name.
+    """
+
+    source: Source
+    node: ast.FunctionDef
+    params: tuple[str, ...]
+    line_shift: int
+    ascii: bool
+    stores: set[str] = field(default_factory=lambda: set[str]())
+    loop_names: Counter[str] = field(default_factory=lambda: Counter[str]())
+
+    def span(self, node: Any) -> Span:
+        """The place of a syntax node that has one, with columns in characters."""
+        shift = self.line_shift
+        line, end_line, col, end_col = node.lineno - shift, node.end_lineno - shift, node.col_offset, node.end_col_offset
+        if not self.ascii:
+            col, end_col = self._characters(line, col), self._characters(end_line, end_col)
+        return Span(self.source, line, col, end_line, end_col)
+
+    def name_span(self) -> Span:
+        """The place of the function's name in its `def` line."""
+        line = self.node.lineno - self.line_shift
+        text = self.source.lines[line]
+        found = re.compile(r"def\s+(\w+)").search(text)
+        start, end = found.span(1) if found else (0, len(text.rstrip()))
+        return Span(self.source, line, start, line, end)
+
+    def _characters(self, line: int, col: int) -> int:
+        return len(self.source.lines[line].encode()[:col].decode(errors="replace"))
+
+
+def parse(fn: FunctionType, text: SourceText, kernel: str, what: str) -> Parsed:
+    """The syntax tree of `fn`, within the subset. `what` is "kernel" or "device function".
+
+    Raises `UnsupportedSyntaxError` for syntax outside it (at its place), and where the source cannot be read.
+    """
+    found, lines, shift = _find(fn, text, kernel, what)
+    node: Any = found  # `async def` has the same fields, and is refused below
+    source = Source(text.file, text.first_line, tuple(lines), fn.__qualname__)
+    arguments = node.args
+    params = tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    parsed = Parsed(source, node, params, shift, all(line.isascii() for line in lines))
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise fail(
+            UnsupportedSyntaxError,
+            f"`async def` is not part of the kernel language: a {what} is a plain function",
+            kernel=kernel,
+            span=parsed.name_span(),
+            remedy="Write `def`; await the arrays instead (`await a.numpy_async()`).",
+        )
+    scan(parsed, kernel)
+    return parsed
+
+
+def _find(fn: FunctionType, text: SourceText, kernel: str, what: str) -> tuple[ast.stmt, list[str], int]:
+    """The function's tree, its own lines, and how many line numbers its tree's are ahead of their index in those lines."""
+    start = text.first_line - 1
+    if start >= len(text.lines):
+        raise fail(
+            UnsupportedSyntaxError,
+            f"the source of {what} '{fn.__qualname__}' cannot be read ({text.file}, line {text.first_line})",
+            kernel=kernel,
+            remedy=f"A {what} is compiled from its source text: define it in a file or a notebook cell, not by exec.",
+        )
+    indent = _indent(text.lines[start])
+    code = fn.__code__
+    last = max((line for _, _, line in code.co_lines() if line is not None), default=text.first_line)
+    end = min(max(last, start + 1), len(text.lines))
+    for _ in range(_TRIES):
+        end = _block_end(text.lines, end, indent)
+        block = text.lines[start:end]
+        node = _parse_block("".join(block), bool(indent))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            if node.name == code.co_name and all(map(_is_name, names, code.co_varnames)):
+                return node, _trim(block), 2 if indent else 1
+            break
+        if node is not None or end == len(text.lines):
+            break
+        end += 1
+    raise fail(
+        UnsupportedSyntaxError,
+        f"the source at {text.file}, line {text.first_line} is not that of {what} '{fn.__qualname__}'",
+        kernel=kernel,
+        remedy="The file may have changed since it was imported: start the program again.",
+    )
+
+
+def _is_name(written: str, compiled: str) -> bool:
+    """Whether a name in the text is the compiled one; in a class body Python puts the class's name before `__x`."""
+    return compiled == written or (written.startswith("__") and compiled.endswith(written))
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _block_end(lines: list[str], end: int, indent: str) -> int:
+    """The first index from `end` whose line may be outside the block: indented no deeper, not blank and no comment."""
+    depth = len(indent)
+    while end < len(lines):
+        line = lines[end]
+        bare = line.strip()
+        if bare and not bare.startswith("#") and not (line.startswith(indent) and line[depth : depth + 1] in (" ", "\t")):
+            break
+        end += 1
+    return end
+
+
+def _parse_block(text: str, indented: bool) -> ast.stmt | None:
+    """The one statement in `text`, or None. An indented block goes under an `if`, so that its columns stay as they are."""
+    whole = "if 1:\n" + text if indented else text
+    try:
+        if "\\" in text:  # an escape that Python has already warned about at import
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                body = ast.parse(whole).body
+        else:
+            body = ast.parse(whole).body
+    except SyntaxError:
+        return None
+    if indented and isinstance(body[0], ast.If):
+        body = body[0].body
+    return body[0]
+
+
+def _trim(block: list[str]) -> list[str]:
+    """The block without blank lines and comments that follow it."""
+    end = len(block)
+    while end > 1 and (not block[end - 1].strip() or block[end - 1].lstrip().startswith("#")):
+        end -= 1
+    return block[:end]

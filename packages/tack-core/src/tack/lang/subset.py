@@ -1,0 +1,186 @@
+"""Which Python syntax kernels may use (K7): one table of what is allowed, one of what is refused and what to write instead.
+
+One walk over a function's tree, which also notes the names it binds; unreachable code is walked like any other.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from tack.errors import UnsupportedSyntaxError, fail
+
+if TYPE_CHECKING:
+    from tack.lang.source import Parsed
+
+__all__ = ["scan"]
+
+# Allowed node classes, with their fields in source order.
+_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Assign: ("targets", "value"),
+    ast.AugAssign: ("target", "value"),
+    ast.AnnAssign: ("target", "value"),
+    ast.For: ("iter", "body"),  # the target is looked at by `_for`
+    ast.While: ("test", "body"),
+    ast.If: ("test", "body", "orelse"),
+    ast.Expr: ("value",),
+    ast.Return: ("value",),
+    ast.Pass: (),
+    ast.Break: (),
+    ast.Continue: (),
+    ast.BoolOp: ("values",),
+    ast.BinOp: ("left", "right"),
+    ast.UnaryOp: ("operand",),
+    ast.IfExp: ("body", "test", "orelse"),
+    ast.Compare: ("left", "comparators"),
+    ast.Call: ("func", "args", "keywords"),
+    ast.keyword: ("value",),
+    ast.Attribute: ("value",),
+    ast.Subscript: ("value", "slice"),
+    ast.Tuple: ("elts",),
+    ast.Name: (),
+    ast.Constant: (),
+}
+
+_NESTED = "Define it at module level with @tack.func and call it."
+_LOOP = "Write a `for` loop over range(...)."
+_REJECTED: dict[str, tuple[str, str]] = {
+    "FunctionDef": ("a nested function", _NESTED),
+    "AsyncFunctionDef": ("a nested function", _NESTED),
+    "ClassDef": ("a class definition", "Define it at module level."),
+    "Lambda": ("`lambda`", _NESTED),
+    "Try": ("`try`", "Test for the condition with `if` instead; kernels raise nothing."),
+    "TryStar": ("`try`", "Test for the condition with `if` instead; kernels raise nothing."),
+    "Raise": ("`raise`", "Store a flag in an array and check it after the launch."),
+    "Assert": ("`assert`", "Check the arguments before the launch, or store a flag in an array."),
+    "With": ("`with`", "Move it around the kernel's call."),
+    "AsyncWith": ("`async with`", "Move it around the kernel's call."),
+    "AsyncFor": ("`async for`", _LOOP),
+    "Await": ("`await`", "Move it outside the kernel."),
+    "Yield": ("`yield`", "Store the values in an array."),
+    "YieldFrom": ("`yield from`", "Store the values in an array."),
+    "Match": ("`match`", "Write `if` and `elif`."),
+    "Import": ("an import", "Move it to the top of the file."),
+    "ImportFrom": ("an import", "Move it to the top of the file."),
+    "Global": ("`global`", "Pass an array of one element and store into it."),
+    "Nonlocal": ("`nonlocal`", "Pass an array of one element and store into it."),
+    "Delete": ("`del`", "Leave it out."),
+    "TypeAlias": ("a type alias", "Move it to the top of the file."),
+    "NamedExpr": ("the walrus `:=`", "Assign in a statement of its own."),
+    "ListComp": ("a list comprehension", _LOOP),
+    "SetComp": ("a set comprehension", _LOOP),
+    "DictComp": ("a dict comprehension", _LOOP),
+    "GeneratorExp": ("a generator expression", _LOOP),
+    "List": ("a list", "Use separate locals, or pass an array."),
+    "Dict": ("a dict", "Use separate locals, or pass arrays."),
+    "Set": ("a set", "Use separate locals, or pass an array."),
+    "JoinedStr": ("an f-string", "Leave it out."),
+    "TemplateStr": ("a template string", "Leave it out."),
+    "Slice": ("a slice", "Index one element, in a loop over the range."),
+    "Starred": ("a starred expression", "Write the values out one by one."),
+}
+_COMPARES: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Is: ("`is`", "Compare values with `==`."),
+    ast.IsNot: ("`is not`", "Compare values with `!=`."),
+    ast.In: ("`in`", "Write the comparisons out, joined by `or`."),
+    ast.NotIn: ("`not in`", "Write the comparisons out, joined by `and`."),
+}
+
+
+def scan(parsed: Parsed, kernel: str) -> None:
+    """Walk the whole body of `parsed.node`: refuse what is not in the language, note the names that it binds."""
+    stack: list[Any] = list(reversed(parsed.node.body))
+    while stack:
+        node = stack.pop()
+        kind: type[ast.AST] = node.__class__
+        fields = _CHILDREN.get(kind)
+        if fields is None:
+            raise _refusal(parsed, kernel, node, *_REJECTED.get(kind.__name__, (f"`{kind.__name__}`", "")))
+        special = _SPECIAL.get(kind)
+        if special is not None:
+            special(parsed, kernel, node)
+            if kind is ast.Expr and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                continue  # a docstring, or a string that says something to the reader
+        for name in reversed(fields):
+            child = getattr(node, name)
+            if type(child) is list:
+                stack.extend(reversed(child))  # type: ignore[arg-type]
+            elif child is not None:
+                stack.append(child)
+
+
+def _refusal(parsed: Parsed, kernel: str, node: ast.AST, what: str, remedy: str) -> Exception:
+    message = f"{what} is not part of the kernel language"
+    return fail(UnsupportedSyntaxError, message, kernel=kernel, span=parsed.span(node), remedy=remedy)
+
+
+def _name(parsed: Parsed, kernel: str, node: ast.Name) -> None:
+    if isinstance(node.ctx, ast.Store):
+        parsed.stores.add(node.id)
+
+
+def _for(parsed: Parsed, kernel: str, node: ast.For) -> None:
+    names = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+    for name in names:
+        if not isinstance(name, ast.Name):
+            raise _refusal(parsed, kernel, name, "a loop variable that is no name", "Loop over a name: `for i in range(n)`.")
+        parsed.loop_names[name.id] += 1
+    if node.orelse:
+        raise _refusal(parsed, kernel, node.orelse[0], "`else` of a loop", "Set a local in the loop and test it afterwards.")
+
+
+def _while(parsed: Parsed, kernel: str, node: ast.While) -> None:
+    if node.orelse:
+        raise _refusal(parsed, kernel, node.orelse[0], "`else` of a loop", "Set a local in the loop and test it afterwards.")
+
+
+def _annotated(parsed: Parsed, kernel: str, node: ast.AnnAssign) -> None:
+    if node.value is None:
+        raise _refusal(parsed, kernel, node, "an annotation without a value", "Assign a first value: `name: tack.f32 = 0.0`.")
+    if not isinstance(node.target, ast.Name):
+        raise _refusal(parsed, kernel, node.target, "an annotation of anything but a name", "Leave the annotation out.")
+
+
+def _compare(parsed: Parsed, kernel: str, node: ast.Compare) -> None:
+    for op in node.ops:
+        found = _COMPARES.get(type(op))
+        if found is not None:
+            raise _refusal(parsed, kernel, node, *found)
+
+
+def _binary(parsed: Parsed, kernel: str, node: ast.BinOp | ast.AugAssign) -> None:
+    if isinstance(node.op, ast.MatMult):
+        raise fail(
+            UnsupportedSyntaxError,
+            "this version of Tack has no matrices yet, so `@` means nothing here",
+            kernel=kernel,
+            span=parsed.span(node),
+            remedy="Write the sum of products out.",
+        )
+
+
+def _keyword(parsed: Parsed, kernel: str, node: ast.keyword) -> None:
+    if node.arg is None:
+        raise _refusal(parsed, kernel, node, "`**` arguments", "Write the arguments out one by one.")
+
+
+def _constant(parsed: Parsed, kernel: str, node: ast.Constant) -> None:
+    value = node.value
+    if isinstance(value, (bool, int, float)) or value is None:
+        return  # None is refused where it is used: `return None` is a plain return
+    words: dict[type, str] = {str: "a string", bytes: "a bytes string", complex: "a complex number"}
+    raise _refusal(parsed, kernel, node, words.get(type(value), f"`{value!r}`"), "Kernels compute with numbers and arrays.")
+
+
+_SPECIAL: dict[type[ast.AST], Any] = {
+    ast.Name: _name,
+    ast.For: _for,
+    ast.While: _while,
+    ast.AnnAssign: _annotated,
+    ast.Compare: _compare,
+    ast.BinOp: _binary,
+    ast.AugAssign: _binary,
+    ast.keyword: _keyword,
+    ast.Constant: _constant,
+    ast.Expr: lambda parsed, kernel, node: None,  # type: ignore[misc]
+}

@@ -1,0 +1,206 @@
+"""What a device can do (`Capabilities`), what every backend provides (`Backend`), and the one voice in which both refuse.
+
+Knows no vendor API, no code generator and no kernel: callers pass names and spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tack.errors import Span, fail
+from tack.ir.types import DTYPES, ScalarType, f64
+
+__all__ = [
+    "Backend",
+    "Capabilities",
+    "dtype_names",
+    "missing_dependency",
+    "require",
+    "require_atomic_dtype",
+    "require_dtype",
+    "require_iterations",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What kernels may use on one device. A field's default is the safe answer: without the capability.
+
+    `label` names the backend in messages. `fma`: fused multiply-add is exact and cheap, so rule E5 fuses. `exact_sqrt`: division
+    and square root are correctly rounded. `f32_denormals`: they keep their value. `max_iterations`: of one launch, None for
+    no limit.
+    """
+
+    label: str
+    supported_dtypes: tuple[ScalarType, ...] = tuple(t for t in DTYPES if t is not f64)
+    supported_atomic_dtypes: tuple[ScalarType, ...] = ()
+    supports_workgroups: bool = False
+    supports_device_reductions: bool = False
+    supports_textures: bool = False
+    supports_print: bool = False
+    fma: bool = False
+    exact_sqrt: bool = False
+    f32_denormals: bool = False
+    max_iterations: int | None = None
+
+    @property
+    def supports_f64(self) -> bool:
+        """Whether kernels may use f64 arrays."""
+        return f64 in self.supported_dtypes
+
+
+# A capability in the words of a refusal, and what to write instead.
+_WORDS = {
+    "supports_f64": ("64-bit floats (tack.f64)", "Use tack.f32."),
+    "supports_workgroups": (
+        "workgroup execution (tack.shared, tack.shared_like, tack.barrier, tack.thread_id, tack.block_sum/min/max)",
+        "For scratch storage of one iteration use tack.local_array or tack.local_array_like, which work on every device.",
+    ),
+    "supports_device_reductions": ("reductions on the device", "Use a.numpy() and NumPy."),
+    "supports_textures": ("3D textures", "Read an array instead."),
+    "supports_print": ("print in kernels", "Store what you want to see to an array."),
+}
+
+
+def require(
+    capabilities: Capabilities,
+    capability: str,
+    *,
+    kernel: str = "",
+    span: Span | None = None,
+    what: str = "",
+    remedy: str = "",
+    kind: type[Exception] = RuntimeError,
+) -> None:
+    """Raise `kind` unless the device has the `capability` (a field of `Capabilities`).
+
+    `what` names the construct that needs it, else the capability's own words are used.
+    """
+    if getattr(capabilities, capability):
+        return
+    words, default_remedy = _WORDS.get(capability, (capability, ""))
+    text = f"{what} needs {words}, which is" if what else f"{words} is"
+    raise fail(kind, f"{text} not supported on {capabilities.label}", kernel=kernel, span=span, remedy=remedy or default_remedy)
+
+
+def missing_dependency(kind: str, requires: str, error: Exception) -> RuntimeError:
+    """The error for a device whose binding or runtime is not there, as `error` says; raise it from that."""
+    return RuntimeError(
+        f"Cannot start the {kind!r} device: missing dependency.\n"
+        f"  {error}\n"
+        f"  Requires {requires}; in a clone:\n"
+        f"    pip install -e 'packages/tack-core[{kind}]'   (or: uv sync --extra {kind})"
+    )
+
+
+def dtype_names(dtypes: tuple[ScalarType, ...]) -> str:
+    """The dtypes in words, sorted by name."""
+    return ", ".join(sorted(map(str, dtypes))) or "none"
+
+
+def require_dtype(capabilities: Capabilities, dtype: ScalarType, *, kernel: str, parameter: str) -> None:
+    """Raise `TypeError` unless arrays of `dtype` can be arguments on the device."""
+    if dtype not in capabilities.supported_dtypes:
+        raise fail(
+            TypeError,
+            f"parameter '{parameter}' has dtype {dtype}, which is not supported on {capabilities.label}. "
+            f"Supported dtypes: {dtype_names(capabilities.supported_dtypes)}",
+            kernel=kernel,
+        )
+
+
+def require_atomic_dtype(
+    capabilities: Capabilities, dtype: ScalarType, *, kernel: str, parameter: str, span: Span | None = None
+) -> None:
+    """Raise `TypeError` unless atomics on arrays of `dtype` work on the device."""
+    if dtype not in capabilities.supported_atomic_dtypes:
+        raise fail(
+            TypeError,
+            f"parameter '{parameter}' is the target of atomics and has dtype {dtype}, which has no atomics on "
+            f"{capabilities.label}. Atomic dtypes: {dtype_names(capabilities.supported_atomic_dtypes)}",
+            kernel=kernel,
+            span=span,
+        )
+
+
+def require_iterations(capabilities: Capabilities, count: int, *, kernel: str) -> None:
+    """Raise `ValueError` when one launch of `count` iterations is past the device's limit."""
+    limit = capabilities.max_iterations
+    if limit is not None and count > limit:
+        raise fail(
+            ValueError,
+            f"a launch of {count} iterations is past the limit of {limit} on {capabilities.label}",
+            kernel=kernel,
+            remedy="Split the work across several calls.",
+        )
+
+
+class Backend:
+    """Compiles and runs kernels on one device. A subclass sets `capabilities` and `_cache` (from `new_kernel_cache()`).
+
+    `code_modes` are the kinds of generated code that `code` can show.
+    """
+
+    capabilities: Capabilities
+    code_modes: tuple[str, ...] = ("source",)
+    _cache: Any
+
+    @property
+    def label(self) -> str:
+        """The backend's name in messages."""
+        return self.capabilities.label
+
+    @property
+    def supports_f64(self) -> bool:
+        """Whether kernels may use f64 arrays."""
+        return self.capabilities.supports_f64
+
+    @property
+    def supports_workgroups(self) -> bool:
+        """Whether kernels may use shared memory, barriers, thread ids and block reductions."""
+        return self.capabilities.supports_workgroups
+
+    @property
+    def supports_device_reductions(self) -> bool:
+        """Whether `a.sum()`, `min()` and `max()` run on the device."""
+        return self.capabilities.supports_device_reductions
+
+    @property
+    def supported_dtypes(self) -> tuple[ScalarType, ...]:
+        """The dtypes of array arguments."""
+        return self.capabilities.supported_dtypes
+
+    @property
+    def supported_atomic_dtypes(self) -> tuple[ScalarType, ...]:
+        """The dtypes of arrays that atomics may update."""
+        return self.capabilities.supported_atomic_dtypes
+
+    def resolve(self, kernel: Any, args: Any) -> Any:
+        """The `KernelVariant` that runs `kernel` on these arguments, compiled if need be (`resolve_variant`)."""
+        raise NotImplementedError
+
+    def build(self, func: Any, args: Any) -> Any:
+        """Compile a typed `IRFunc` for these arguments; the payload that a `KernelVariant` keeps."""
+        raise NotImplementedError
+
+    def launch(self, variant: Any, args: Any) -> None:
+        """Run a variant; the arguments have been checked."""
+        raise NotImplementedError
+
+    def launcher(self, variant: Any) -> Callable[[Any], object]:
+        """`launch` of one variant, as a function of the arguments alone."""
+        return partial(self.launch, variant)
+
+    def code(self, variant: Any, mode: str) -> str:
+        """The generated code of a variant, in one of `code_modes`."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        """Wait for every queued launch. A backend whose calls return when the kernel has finished has nothing to wait for."""
+
+    def properties(self) -> dict[str, Any]:
+        """Facts about the device: `name`, `memory` (bytes), `compute_units` and `limits` (a dict)."""
+        raise NotImplementedError

@@ -1,0 +1,100 @@
+"""The CPU backend: what the CPU can do, and how a kernel is compiled for it and launched. LLVM loads with the first compile."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tack import settings
+from tack.codegen.layout import pack_layout
+from tack.ir.nodes import IRFunc
+from tack.ir.types import DTYPES
+from tack.runtime.backend import Backend, Capabilities, missing_dependency
+from tack.runtime.cpu_cost import Cost
+from tack.runtime.cpu_entry import CpuCode
+from tack.runtime.cpu_pool import Pool
+from tack.runtime.cpu_topology import default_threads
+from tack.runtime.kernel_utils import KernelVariant, new_kernel_cache, resolve_variant
+
+__all__ = ["CpuBackend"]
+
+# Calls whose written arrays overlap no other array run a variant of their own, which promises that to LLVM.
+_SPECIALIZE_DISJOINT = True
+
+_CAPABILITIES = Capabilities(
+    label="CPU",
+    supported_dtypes=DTYPES,
+    exact_sqrt=True,
+    f32_denormals=True,
+)
+
+
+class CpuBackend(Backend):
+    """Kernels on this machine's CPU cores. A kernel call returns when the kernel has finished.
+
+    `num_threads` (1 or more) beats `TACK_CPU_THREADS`, which beats the number that fits the machine.
+    """
+
+    code_modes = ("source", "optimized", "asm")
+
+    def __init__(self, num_threads: int | None = None) -> None:
+        self.capabilities = replace(_CAPABILITIES, fma=_has_fma())
+        self._cache = new_kernel_cache()
+        settings.CPU_POOL.read()  # refuses what it does not take; what it takes is the pool there is
+        self.pool = Pool(num_threads or settings.CPU_THREADS.read() or default_threads())
+
+    def resolve(self, kernel: Any, args: Sequence[Any]) -> KernelVariant:
+        """The variant for a call, compiled if need be."""
+        return resolve_variant(self, kernel, args, specialize_disjoint=_SPECIALIZE_DISJOINT)
+
+    def build(self, func: IRFunc, args: Sequence[Any]) -> CpuCode:
+        """Compiles a typed kernel."""
+        from tack.codegen.llvm_gen import emit_module
+        from tack.runtime.cpu_jit import compile_module
+
+        layout = pack_layout(func)
+        source = emit_module(func, layout)
+        return CpuCode(func, layout, source, compile_module(source, func.name), Cost(self.pool))
+
+    def launch(self, variant: KernelVariant, args: Sequence[Any]) -> None:
+        """Runs a variant on checked arguments."""
+        variant.payload.launch(args)
+
+    def launcher(self, variant: KernelVariant) -> Callable[[Sequence[Any]], object]:
+        """The function that runs a variant on checked arguments; it does not hold the device."""
+        return variant.payload.launch
+
+    def code(self, variant: KernelVariant, mode: str) -> str:
+        """LLVM IR before ("source") and after ("optimized") LLVM's passes, or assembly ("asm")."""
+        from tack.runtime import cpu_jit
+
+        source: str = variant.payload.source
+        return source if mode == "source" else getattr(cpu_jit, mode)(source, variant.ir.name)
+
+    def properties(self) -> dict[str, Any]:
+        """`name`, `memory` (bytes), `compute_units` (threads used) and `limits`."""
+        return {
+            "name": platform.processor() or platform.machine(),
+            "memory": _memory(),
+            "compute_units": self.pool.threads,
+            "limits": {"max_iterations": 2**63 - 1},
+        }
+
+
+def _has_fma() -> bool:
+    try:
+        from tack.runtime.cpu_jit import has_fma
+
+        return has_fma()
+    except ImportError as error:
+        raise missing_dependency("cpu", "llvmlite", error) from error
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        return None

@@ -1,0 +1,121 @@
+"""A kernel compiled for the CPU, and how one launch of it runs: pack the arguments, run serially or on the pool, read errors.
+
+A pack belongs to one launch at a time, so that launches of one kernel from several threads do not meet. Knows no LLVM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from tack.codegen.layout import PackLayout
+from tack.ir.interpret import check_range
+from tack.ir.nodes import IRFunc
+from tack.runtime import cpu_pool
+from tack.runtime.cpu_cost import Cost
+
+__all__ = ["CpuCode", "MachineCode"]
+
+_MEASURE_EVERY = 64  # launches: how often one that is not shared is measured again; a power of two
+
+_Run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)  # both release the GIL while they run
+_Body = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+
+class MachineCode(Protocol):
+    """Loaded machine code, valid as long as the object lives."""
+
+    def address(self, name: str) -> int: ...
+
+
+class _Pack:
+    """The memory of one launch's arguments: `buffer` for `struct`, its `address` for native code."""
+
+    __slots__ = ("address", "buffer")
+
+    def __init__(self, slots: int) -> None:
+        self.buffer = (ctypes.c_uint64 * slots)()
+        self.address = ctypes.addressof(self.buffer)
+
+
+class CpuCode:
+    """The payload of a CPU variant. `launch(args)` runs the kernel on checked arguments and returns when it has finished.
+
+    It raises `ValueError` for bounds that no launch can have. `source` is the LLVM IR that was compiled; `code` is machine code.
+    """
+
+    __slots__ = ("__weakref__", "code", "cost", "launch", "source")
+
+    def __init__(self, func: IRFunc, layout: PackLayout, source: str, code: MachineCode, cost: Cost) -> None:
+        self.source = source
+        self.code = code
+        self.cost = cost
+        self.launch = _launcher(func, layout, code, cost)
+
+
+def _launcher(func: IRFunc, layout: PackLayout, code: MachineCode, cost: Cost) -> Callable[[Sequence[Any]], None]:
+    """`CpuCode.launch`, generated: straight code costs a third of loops over the arguments. Its globals keep `code`."""
+    slots = {param.name: f"p{slot}" for slot, param in enumerate(layout.params)}
+    values = [f"{slots[p.name]}._buffer.address" if p.is_array else slots[p.name] for p in layout.params]
+    for name, dim in layout.dims:
+        values.append(f"{slots[name]}.shape[{dim}]" if isinstance(dim, int) else f"{slots[name]}.{dim}")
+    listed = ", ".join(values)
+    scope: dict[str, Any] = {
+        "count": itertools.count(1).__next__, "error": struct.error, "free": [], "new": partial(_Pack, layout.size),
+        "numbers": _numbers, "pack_into": struct.Struct(layout.format).pack_into, "pool": cpu_pool, "cost": cost,
+        "run": _Run(code.address("run")), "rest": partial(_run_rest, func, _Body(code.address("body")), cost, code),
+    }  # fmt: skip
+    exec(
+        f"""
+def launch(args):
+    {f"{', '.join(slots.values())}, = args" if slots else ""}
+    try:
+        pack = free.pop()
+    except IndexError:
+        pack = new()
+    try:
+        pack_into(pack.buffer, 0, {listed})
+    except error:
+        pack_into(pack.buffer, 0, *numbers({listed}))
+    left = run(pack.address, cost.serial_max if count() & {_MEASURE_EVERY - 1} and pool.forced is None else 0)
+    if left:
+        rest(left, pack, args)
+    free.append(pack)
+""",
+        scope,
+    )
+    return scope.pop("launch")  # left in its own globals it would be a cycle
+
+
+def _numbers(*values: Any) -> Iterator[Any]:
+    """The values with NumPy's truth values as ints: `struct` takes all other scalars as they are."""
+    return (int(value) if isinstance(value, np.bool_) else value for value in values)
+
+
+def _run_rest(
+    func: IRFunc, body: cpu_pool.Body, cost: Cost, code: MachineCode, count: int, pack: _Pack, args: Sequence[Any]
+) -> None:
+    """A launch that `run` left to us: `count` iterations, more than are run unmeasured, or an error."""
+    if count < 0:
+        _refuse(func, args)
+    keep = (pack, args, code)
+    if cost.pool.threads == 1:
+        body(0, count, pack.address)
+    elif cpu_pool.forced is None:
+        cost.run(body, count, pack.address, keep)
+    else:
+        cost.pool.run(body, 0, count, pack.address, keep)
+
+
+def _refuse(func: IRFunc, args: Sequence[Any]) -> None:
+    """Raises the error of a launch whose range `run` refused. The interpreter has the words, and counts exactly."""
+    pairs = tuple(zip(func.params, args, strict=True))
+    shapes = {param.name: arg.shape for param, arg in pairs if param.is_array}
+    check_range(func, [np.empty(0, arg.dtype.numpy) if param.is_array else arg for param, arg in pairs], shapes)
+    raise AssertionError(f"{func.name}: compiled code refused a range that can be run")

@@ -1,0 +1,144 @@
+"""Compiled variants, the caches that hold them, and `resolve_variant`, the one place where they are made and looked up.
+
+Every backend shares it. Knows no vendor API: a backend compiles what it is given and keeps what it likes as the payload.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tack.ir.facts import written_array_flags
+from tack.ir.nodes import IRFunc, IRParam
+from tack.ir.pipeline import CallFacts, compile_ir
+from tack.ir.resolve import check_arrays
+from tack.lang.type_inference import default_float, infer_param_types
+from tack.runtime.backend import Backend
+from tack.runtime.debug import require_no_debug
+from tack.runtime.fast_path import _fast_resolve, remember
+from tack.runtime.launch_checks import check_dtypes, check_writable_arrays, warn_of_races
+from tack.runtime.variant_key import (
+    VariantKey,
+    _KeyProbe,
+    arrays_disjoint,
+    kernel_variant_key,
+    shape_signature,
+)
+
+__all__ = [
+    "KernelCache", "KernelVariant", "_KeyProbe", "_kernel_caches", "arrays_disjoint", "drop_variants", "kernel_cache_slot",
+    "kernel_variant_key", "new_kernel_cache", "resolve_variant", "shape_signature",
+]  # fmt: skip
+
+
+class KernelVariant:
+    """One compiled specialization of a kernel.
+
+    `ir`: what was compiled, after all passes. `payload`: what the backend's `build` returned. `written_arrays`: (index, name)
+    of each array argument that the kernel may store to. `atomic_targets`: indices and alignments of the atomics' targets.
+    `dispatch_lock` is for backends whose payload holds launch state.
+    """
+
+    __slots__ = (
+        "atomic_targets", "dispatch_lock", "has_textures", "ir", "payload", "requires_full_workgroups", "written_arrays",
+    )  # fmt: skip
+
+    def __init__(self, ir: IRFunc, payload: Any, written_arrays: tuple[tuple[int, str], ...]) -> None:
+        self.ir = ir
+        self.payload = payload
+        self.requires_full_workgroups = False
+        self.atomic_targets: tuple[tuple[int, int], ...] = ()
+        self.written_arrays = written_arrays
+        self.has_textures = False
+        self.dispatch_lock = threading.Lock()
+
+
+class KernelCache(weakref.WeakKeyDictionary[Any, dict[VariantKey, KernelVariant]]):
+    """The variants of one backend: kernel -> key -> variant.
+
+    Keyed on the kernel object, weakly: an `id` would be reused by the next kernel, and compiled code goes with its kernel. What
+    the fast path knows stands in the kernel under the cache's `serial`, and goes with the kernel or with the cache.
+    """
+
+    _serials = itertools.count()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.serial = next(self._serials)
+
+    def __del__(self) -> None:
+        for kernel in tuple(self):
+            kernel.forget_calls(self.serial)
+
+
+_kernel_caches: list[weakref.ref[KernelCache]] = []
+
+
+def new_kernel_cache() -> KernelCache:
+    """An empty cache for a new backend, registered so that `drop_variants` finds it."""
+    cache = KernelCache()
+    _kernel_caches.append(weakref.ref(cache, _kernel_caches.remove))
+    return cache
+
+
+def kernel_cache_slot(cache: KernelCache, kernel: Any) -> dict[VariantKey, KernelVariant]:
+    """The kernel's own dictionary in `cache`; threads that create it at once get the same one."""
+    slot = cache.get(kernel)
+    return cache.setdefault(kernel, {}) if slot is None else slot
+
+
+def drop_variants(kernel: Any, is_stale: Callable[[VariantKey], bool]) -> None:
+    """Removes the kernel's variants whose key `is_stale`, in every live cache, and what the fast paths know of the kernel."""
+    for ref in tuple(_kernel_caches):
+        cache = ref()
+        slot = None if cache is None else cache.get(kernel)
+        if cache is not None and slot is not None:
+            for key in [key for key in tuple(slot) if is_stale(key)]:
+                slot.pop(key, None)
+            kernel.forget_calls(cache.serial)
+
+
+def resolve_variant(backend: Backend, kernel: Any, args: Sequence[Any], *, specialize_disjoint: bool = False) -> KernelVariant:
+    """The variant that runs `kernel` on these positional `args`: looked up, or compiled when there is none yet.
+
+    Raises what is wrong with the kernel or with the arguments; nothing has run then. `specialize_disjoint`: arrays that do not
+    overlap get a variant of their own.
+    """
+    cache = backend._cache
+    variant = _fast_resolve(cache.serial, kernel, args)
+    if variant is not None:
+        return variant
+    require_no_debug()
+    template = kernel.template()
+    warn_of_races(kernel, template)
+    probe = _KeyProbe(template)
+    infer_param_types(template, args, probe)
+    check_dtypes(backend, template, args)
+    params = tuple(
+        IRParam(param.name, entry._is_array, entry.type_annotation, param.span)
+        for param, entry in zip(template.params, probe.params, strict=True)
+    )
+    arrays = {param.name: arg for param, arg in zip(params, args, strict=True) if param.is_array}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    check_arrays(template, params, shapes)  # ranks are not in the key, so a variant that exists says nothing about them
+    disjoint = specialize_disjoint and arrays_disjoint(template, args)
+    key = kernel_variant_key(probe, kernel, {}, {}, shape_signature(template, arrays), disjoint)
+    slot = kernel_cache_slot(cache, kernel)
+    variant = slot.get(key)
+    if variant is None:
+        facts = CallFacts(params, shapes, default_float(args), disjoint, backend.capabilities.fma)
+        variant = slot[key] = _build_variant(backend, template, facts, args)
+    remember(cache.serial, kernel, template, args, variant, specialize_disjoint)
+    check_writable_arrays(variant, args)
+    return variant
+
+
+def _build_variant(backend: Backend, template: IRFunc, facts: CallFacts, args: Sequence[Any]) -> KernelVariant:
+    """Runs the passes and the backend's compiler. Two threads may do so for one key at once: either result is right."""
+    func = compile_ir(template, facts)
+    flags = written_array_flags(template)
+    written = tuple((slot, p.name) for slot, p in enumerate(facts.params) if p.is_array and flags[slot])
+    return KernelVariant(func, backend.build(func, args), written)

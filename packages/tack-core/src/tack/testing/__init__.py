@@ -1,0 +1,16 @@
+"""The conformance suite for any device, as a library: every operation with every type, against numbers from Python and NumPy.
+
+    from tack.testing import DeviceTarget, run_cells
+    print(run_cells(DeviceTarget(tack.device("cpu"), "cpu")))
+
+Nothing in Tack needs it; `import tack` does not load it.
+"""
+
+from tack.testing.sources import define, kernel_from
+from tack.testing.suite import Failure, Report, run_cells, run_refusals
+from tack.testing.targets import DeviceTarget, FanoutTarget, InterpreterTarget, Target, typed
+
+__all__ = [
+    "DeviceTarget", "Failure", "FanoutTarget", "InterpreterTarget", "Report", "Target", "define", "kernel_from", "run_cells",
+    "run_refusals", "typed",
+]  # fmt: skip

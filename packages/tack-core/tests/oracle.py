@@ -1,0 +1,274 @@
+"""A second opinion on kernels: their own Python source, run one index after another over scalars that wrap and round.
+
+Shares no code with the compiler. The only liberties taken with the source are rule E5, a product that is an operand of `+`
+or `-` is kept apart so that it can take part in an fma, and rule K3, each iteration starts from the prologue's values. A
+local has the type of the value it was given last, so programs give every local one type by casts.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import textwrap
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from oracle_scalars import (
+    TYPES,
+    Num,
+    State,
+    binary,
+    convert,
+    elementary,
+    float_type,
+    fmod,
+    is_weak,
+    operand_type,
+    product,
+    round_to,
+    type_by_value,
+    whole,
+)
+
+# ------------------------------------------------------------------------------------------ what programs can name
+
+
+class Array:
+    """A kernel's view of a NumPy array; every index is checked."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        self.data = data
+        self.t = next(t for t in TYPES if np.dtype({"f": "f", "i": "i", "u": "u"}[t[0]] + str(int(t[1:]) // 8)) == data.dtype)
+
+    @property
+    def shape(self) -> tuple[Num, ...]:
+        return tuple(Num("i64", n) for n in self.data.shape)
+
+    @property
+    def ndim(self) -> Num:
+        return Num("i64", self.data.ndim)
+
+    @property
+    def size(self) -> Num:
+        return Num("i64", self.data.size)
+
+    def _at(self, index: Any) -> tuple[int, ...]:
+        indices = index if isinstance(index, tuple) else (index,)
+        at = tuple(i.v if isinstance(i, Num) else i for i in indices)
+        if len(at) != self.data.ndim or not all(
+            isinstance(i, int) and 0 <= i < n for i, n in zip(at, self.data.shape, strict=True)
+        ):
+            raise IndexError(f"index {at} of an array of shape {self.data.shape}")
+        return at
+
+    def __getitem__(self, index: Any) -> Num:
+        return Num(self.t, self.data[self._at(index)].item())
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.data[self._at(index)] = convert(value, self.t).v
+
+
+def _range(*args: Any) -> Any:
+    values = [a.v if isinstance(a, Num) else a for a in args]
+    if len(values) == 3 and values[2] == 0:
+        return iter(())
+    return (Num("i64", i) for i in range(*values))
+
+
+def _parallel_range(*args: Any) -> Any:
+    if len(args) == 3 and not args[2]:
+        raise ValueError("the step of the parallel loop is zero")
+    return _range(*args)
+
+
+def _ndindex(*sizes: Any) -> Any:
+    pairs = [s if isinstance(s, tuple) else (0, s) for s in sizes]
+    ranges = [range(*(v.v if isinstance(v, Num) else v for v in pair)) for pair in pairs]
+
+    def walk(left: list[range], done: tuple[Num, ...]) -> Any:
+        if not left:
+            yield done if len(done) > 1 else done[0]
+            return
+        for i in left[0]:
+            yield from walk(left[1:], (*done, Num("i64", i)))
+
+    return walk(ranges, ())
+
+
+def _extreme(op: str) -> Any:
+    def function(first: Any, *rest: Any) -> Any:
+        for other in rest:
+            first = (min if op == "min" else max)(first, other) if is_weak(first) and is_weak(other) else binary(op, first, other)
+        return first
+
+    return function
+
+
+def _select(condition: Any, x: Any, y: Any) -> Any:
+    chosen = x if condition else y
+    return chosen if is_weak(x) and is_weak(y) else convert(chosen, operand_type(x, y))
+
+
+def _unary(function: Any) -> Any:
+    def call(x: Any) -> Num:
+        t = float_type(x)
+        return Num(t, function(convert(x, t).v, t))
+
+    return call
+
+
+def _copysign(x: Any, y: Any) -> Num:
+    t = float_type(x, y)
+    return Num(t, math.copysign(convert(x, t).v, convert(y, t).v))
+
+
+def _fmod_call(x: Any, y: Any) -> Num:
+    t = float_type(x, y)
+    return Num(t, fmod(convert(x, t).v, convert(y, t).v))
+
+
+def _test(function: Any) -> Any:
+    return lambda x: function(convert(x, float_type(x)).v)
+
+
+def _int(x: Any) -> Num:
+    return x if isinstance(x, Num) and x.t == "u64" else convert(x, "i64")
+
+
+def _float(x: Any) -> Num:
+    return x if isinstance(x, Num) and x.t == "f64" else convert(x, State.default_float)
+
+
+def _abs(x: Any) -> Any:
+    return abs(x)
+
+
+_MATH: dict[str, Any] = {
+    "sqrt": _unary(lambda x, t: round_to(math.sqrt(x), t) if x >= 0 or x != x else math.nan),
+    "floor": _unary(lambda x, t: whole(math.floor, x)),
+    "ceil": _unary(lambda x, t: whole(math.ceil, x)),
+    "trunc": _unary(lambda x, t: whole(math.trunc, x)),
+    "copysign": _copysign,
+    "fmod": _fmod_call,
+    "isnan": _test(math.isnan),
+    "isinf": _test(math.isinf),
+    "isfinite": _test(math.isfinite),
+    **{
+        name: _unary(lambda x, t, f=getattr(math, name): elementary(f, x, t=t))
+        for name in ("exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "erf")
+    },
+}
+_BARE: dict[str, Any] = {
+    "range": _range, "min": _extreme("min"), "max": _extreme("max"), "abs": _abs, "int": _int, "float": _float, "bool": bool,
+    "round": _unary(lambda x, t: whole(round, x)), "len": lambda a: a.shape[0], **_MATH,
+}  # fmt: skip
+
+
+def _namespace() -> dict[str, Any]:
+    def mark(function: Any = None, **_: Any) -> Any:
+        return mark if function is None else function
+
+    def constant(value: Any, dtype: Any = None) -> Any:
+        return value if dtype is None else dtype(value)
+
+    def cast(t: str) -> Any:
+        return lambda x: convert(x, t)
+
+    casts = {t: cast(t) for t in TYPES}
+    math_names = {**_MATH, "pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan, "fabs": _abs}
+    tack = SimpleNamespace(kernel=mark, func=mark, constant=constant, select=_select, ndindex=_ndindex, **casts)
+    tack.math = SimpleNamespace(**_MATH)
+    hidden = {"__product": product, "__parallel_range": _parallel_range}
+    return {"tack": tack, "math": SimpleNamespace(**math_names), **_BARE, **hidden}
+
+
+# ----------------------------------------------------------------------------------------------------- the rewrite
+
+
+def _mult(node: ast.expr) -> ast.BinOp | None:
+    """The product that `node` is, seen through one unary minus."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return node if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else None
+
+
+class _Rewrite(ast.NodeTransformer):
+    """E5, K3 and annotated assignment, on the source's tree."""
+
+    def __init__(self, kernel: str) -> None:
+        self.kernel = kernel
+
+    def _operand(self, node: ast.expr) -> ast.expr:
+        found = _mult(node)
+        if found is None:
+            return self.visit(node)
+        call = ast.Call(ast.Name("__product", ast.Load()), [self.visit(found.left), self.visit(found.right)], [])
+        return call if node is found else ast.UnaryOp(ast.USub(), call)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if not isinstance(node.op, ast.Add | ast.Sub):
+            return self.generic_visit(node)  # type: ignore[return-value]
+        return ast.BinOp(self._operand(node.left), node.op, self._operand(node.right))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        value = self._operand(node.value) if isinstance(node.op, ast.Add | ast.Sub) else self.visit(node.value)
+        return ast.AugAssign(self.visit(node.target), node.op, value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        assert node.value is not None
+        return ast.Assign([node.target], ast.Call(node.annotation, [self.visit(node.value)], []))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        node.returns, node.decorator_list = None, []
+        for argument in node.args.args:
+            argument.annotation = None
+        node.body = [self.visit(statement) for statement in node.body]
+        if node.name == self.kernel:
+            self._own_locals(node)
+        return node
+
+    def _own_locals(self, node: ast.FunctionDef) -> None:
+        """K3: every iteration starts from the values that parameters and prologue locals have before the loop."""
+        at = next(k for k, statement in enumerate(node.body) if isinstance(statement, ast.For))
+        loop: Any = node.body[at]
+        if isinstance(loop.iter.func, ast.Name):
+            loop.iter.func.id = "__parallel_range"
+        before = {a.arg for a in node.args.args} | _assigned(node.body[:at])
+        for name in sorted(before & _assigned(loop.body)):
+            node.body.insert(at, _copy(f"__first_{name}", name))
+            loop.body.insert(0, _copy(name, f"__first_{name}"))
+
+
+def _assigned(body: list[ast.stmt]) -> set[str]:
+    return {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _copy(target: str, source: str) -> ast.stmt:
+    return ast.Assign([ast.Name(target, ast.Store())], ast.Name(source, ast.Load()))
+
+
+def load(source: str, kernel: str = "kernel") -> Any:
+    """The kernel of a module's text, as a Python function of `Array` and `Num`."""
+    tree = ast.parse(textwrap.dedent(source))
+    tree.body = [s for s in tree.body if not isinstance(s, ast.Import | ast.ImportFrom)]
+    tree = ast.fix_missing_locations(_Rewrite(kernel).visit(tree))
+    namespace = _namespace()
+    exec(compile(tree, f"<oracle {kernel}>", "exec"), namespace)
+    return namespace[kernel]
+
+
+def run(source: str, args: list[Any], kernel: str = "kernel", *, fma: bool = True) -> None:
+    """Run the kernel in `source` on NumPy arrays, in place, and Python numbers (typed by rule T1)."""
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    State.default_float = "f64" if any(a.dtype == np.float64 for a in arrays) else "f32"
+    State.fma = fma
+    load(source, kernel)(*(_argument(a) for a in args))
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return Array(value)
+    if isinstance(value, float | np.floating):
+        return convert(float(value), State.default_float)
+    return convert(int(value), type_by_value(int(value)))

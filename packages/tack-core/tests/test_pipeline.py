@@ -1,0 +1,68 @@
+"""The list of passes: stages in order, the verifier after each, the template left alone."""
+
+import pickle
+
+import pytest
+from typed_tools import facts, template
+
+import tack
+from tack.ir import pipeline
+from tack.ir.nodes import IRBreak
+from tack.ir.pipeline import PASSES, compile_ir, lower_checks
+from tack.ir.verify import IRError
+from tack.ir.walk import with_parts
+
+TYPES = {"a": "f32[,]", "out": "f32[]", "n": "i32"}
+BODY = "t = a[i, 1] * 2 + n\nif t > 1:\n    out[i] = t"
+
+
+@pytest.mark.spec("cache-023")
+@pytest.mark.parametrize("position", range(len(PASSES)))
+def test_every_pass_is_followed_by_the_verifier(position, monkeypatch):
+    name, stage, run = PASSES[position]
+
+    def broken(func, call):
+        func = run(func, call)
+        return with_parts(func, func.prologue, func.bound_prologue, func.loop.dims, (IRBreak(), *func.loop.body))
+
+    monkeypatch.setattr(pipeline, "PASSES", (*PASSES[:position], (name, stage, broken), *PASSES[position + 1 :]))
+    with pytest.raises(IRError, match=f"stage {stage}: a break outside any serial loop"):
+        compile_ir(template(BODY, list(TYPES)), facts(TYPES))
+
+
+@pytest.mark.spec("cache-022")
+def test_the_template_stays_as_it_was():
+    lowered = template(BODY, list(TYPES))
+    before = pickle.loads(pickle.dumps(lowered))
+    one = compile_ir(lowered, facts(TYPES))
+    two = compile_ir(lowered, facts({**TYPES, "a": "f64[,]"}))
+    assert lowered == before and one != two and one == compile_ir(lowered, facts(TYPES))
+
+
+def test_watching_sees_every_stage():
+    seen = []
+    func = compile_ir(template(BODY, list(TYPES)), facts(TYPES), lambda name, each: seen.append((name, each.stage)))
+    assert seen == [
+        ("split", "lowered"),
+        ("resolve", "resolved"),
+        ("annotate", "typed"),
+        ("fuse", "typed"),
+        ("optimize", "typed"),
+    ]
+    assert func.fma and not func.disjoint_arrays and func.default_float.name == "f32"
+
+
+@pytest.mark.spec("cache-020")
+def test_lowering_ends_with_its_checks():
+    lowered = template(BODY, list(TYPES))
+    assert lower_checks(lowered) is lowered
+    with pytest.raises(NameError, match="'t'"):
+        template("out[i] = t\nt = 1", list(TYPES))
+
+
+def test_what_is_nested_too_deeply_is_refused():
+    deep = "out[i] = " + "(" * 60 + "a[i, 0]" + ")" * 60
+    assert compile_ir(template(deep, list(TYPES)), facts(TYPES))
+    long = "out[i] = " + " + ".join(["a[i, 0]"] * 900)
+    with pytest.raises(tack.UnsupportedSyntaxError, match="nested too deeply"):
+        compile_ir(template(long, list(TYPES)), facts(TYPES))
