@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks import large
 
-SMALL = "def small(x, y, out, a):\n    for i in range(x.shape[0]):\n        out[i] = a * x[i] + y[i]\n"
+SMALL = "def small(x, y, out, a):\n    for i in RANGE(x.shape[0]):\n        out[i] = a * x[i] + y[i]\n"
 MEDIUM = """def medium(u, out, c):
     for i{0} in {1}:
 {2}            out[i, j] = u[i, j] + c * (u[i, j - 1] + u[i, j + 1] + u[i - 1, j] + u[i + 1, j] - F(4.0) * u[i, j])
 """
 TACK_LOOP = (", j", "tack.ndindex((1, u.shape[0] - 1), (1, u.shape[1] - 1))", "")
-NUMBA_LOOP = ("", "range(1, u.shape[0] - 1)", "        for j in range(1, u.shape[1] - 1):\n")
+NUMBA_LOOP = ("", "numba.prange(1, u.shape[0] - 1)", "        for j in range(1, u.shape[1] - 1):\n")
 ROUNDS = 7
 
 
@@ -36,8 +36,12 @@ def _sources(kind: str) -> dict[str, str]:
         head = "import tack\n\n\n@tack.kernel\n"
     else:
         medium = MEDIUM.format(*NUMBA_LOOP).replace("F(4.0)", "np.float32(4.0)")
-        head = "import numba\nimport numpy as np\n\n\n@numba.njit\n"
-    return {"small": head + SMALL, "medium": head + medium, "large": large.source(kind)}
+        head = "import numba\nimport numpy as np\n\n\n@numba.njit(parallel=True)\n"
+    return {
+        "small": head + SMALL.replace("RANGE", "range" if kind == "tack" else "numba.prange"),
+        "medium": head + medium,
+        "large": large.source(kind),
+    }
 
 
 def _arguments() -> dict[str, tuple[Any, ...]]:

@@ -12,8 +12,8 @@ import numpy as np
 M, ISO = 16, 0.1
 HEADS = {
     "tack": "import math\nimport tack\n\n\n@tack.kernel\ndef large(p, out, m, iso):\n    for i in range(m * m * m):\n",
-    "numba": "import math\nimport numba\nimport numpy as np\n\n\n@numba.njit\n"
-    "def large(p, out, m, iso):\n    for i in range(m * m * m):\n",
+    "numba": "import math\nimport numba\nimport numpy as np\n\n\n@numba.njit(parallel=True)\n"
+    "def large(p, out, m, iso):\n    for i in numba.prange(m * m * m):\n",
 }
 CORNERS = [(x, y, z) for z in (0, 1) for y in (0, 1) for x in (0, 1)]
 

@@ -29,12 +29,22 @@ def _close(got: np.ndarray, want: np.ndarray, tolerance: float) -> bool:
 
 
 def _row(
-    call: Run, call_c: Run, out: tack.Array, out_c: np.ndarray, want: np.ndarray, tolerance: float
+    call: Run,
+    name: str,
+    inputs: tuple[np.ndarray, ...],
+    rest: tuple[float, ...],
+    out: tuple[tack.Array, np.ndarray],
+    checked: Any,
 ) -> tuple[Run, Run, Callable[[], bool]]:
-    def check() -> bool:
-        return _close(out.numpy(), want, tolerance) and _close(out_c, want, tolerance)
+    """`name`: the C++ function, called with the addresses of `inputs` and of its output `out[1]`, then `rest`, on one thread."""
+    function, (mine, theirs), (want, tolerance) = getattr(reference.load(), name), out, checked
+    arguments = (*(reference.ptr(a) for a in (*inputs, theirs)), *rest, 1)
 
-    return call, call_c, check
+    def check() -> bool:  # holds the arrays whose addresses the C++ call was given
+        assert len(inputs) > 0
+        return _close(mine.numpy(), want, tolerance) and _close(theirs, want, tolerance)
+
+    return call, lambda: function(*arguments), check
 
 
 def _saxpy(quick: bool) -> Any:
@@ -42,8 +52,8 @@ def _saxpy(quick: bool) -> Any:
     x, y = random.random(n, dtype=f32), random.random(n, dtype=f32)
     out_c = np.zeros(n, f32)
     tx, ty, out = tack.array(x), tack.array(y), tack.zeros(n)
-    c, px, py, po = reference.load().c_saxpy, reference.ptr(x), reference.ptr(y), reference.ptr(out_c)
-    return _row(lambda: kernels.saxpy(tx, ty, out, 2.5), lambda: c(px, py, po, 2.5, n, 1), out, out_c, f32(2.5) * x + y, 1e-6)
+    want = f32(2.5) * x + y
+    return _row(lambda: kernels.saxpy(tx, ty, out, 2.5), "c_saxpy", (x, y), (2.5, n), (out, out_c), (want, 1e-6))
 
 
 def _stencil2d(quick: bool) -> Any:
@@ -53,8 +63,7 @@ def _stencil2d(quick: bool) -> Any:
     centre = u[1:-1, 1:-1]
     want[1:-1, 1:-1] = centre + f32(0.125) * (u[1:-1, :-2] + u[1:-1, 2:] + u[:-2, 1:-1] + u[2:, 1:-1] - 4 * centre)
     out_c, tu, out = np.zeros_like(u), tack.array(u), tack.zeros((n, n))
-    c, pu, po = reference.load().c_stencil2d, reference.ptr(u), reference.ptr(out_c)
-    return _row(lambda: kernels.stencil2d(tu, out, 0.125), lambda: c(pu, po, 0.125, n, n, 1), out, out_c, want, 1e-5)
+    return _row(lambda: kernels.stencil2d(tu, out, 0.125), "c_stencil2d", (u,), (0.125, n, n), (out, out_c), (want, 1e-5))
 
 
 def _stencil3d(quick: bool) -> Any:
@@ -65,8 +74,7 @@ def _stencil3d(quick: bool) -> Any:
     around = u[low, s, s] + u[high, s, s] + u[s, low, s] + u[s, high, s] + u[s, s, low] + u[s, s, high]
     want[s, s, s] = u[s, s, s] + f32(0.125) * (around - 6 * u[s, s, s])
     out_c, tu, out = np.zeros_like(u), tack.array(u), tack.zeros((n, n, n))
-    c, pu, po = reference.load().c_stencil3d, reference.ptr(u), reference.ptr(out_c)
-    return _row(lambda: kernels.stencil3d(tu, out, 0.125), lambda: c(pu, po, 0.125, n, 1), out, out_c, want, 1e-5)
+    return _row(lambda: kernels.stencil3d(tu, out, 0.125), "c_stencil3d", (u,), (0.125, n), (out, out_c), (want, 1e-5))
 
 
 def _spmv(quick: bool) -> Any:
@@ -80,9 +88,7 @@ def _spmv(quick: bool) -> Any:
     out_c = np.zeros(n)
     arrays = [tack.array(a) for a in (p, idx, v, x)]
     out = tack.zeros(n, dtype=tack.f64)
-    c, pointers = reference.load().c_spmv, [reference.ptr(a) for a in (p, idx, v, x, out_c)]
-    keep = (p, idx, v, x)
-    return _row(lambda: kernels.spmv(*arrays, out), lambda keep=keep: c(*pointers, n, 1), out, out_c, want, 1e-10)
+    return _row(lambda: kernels.spmv(*arrays, out), "c_spmv", (p, idx, v, x), (n,), (out, out_c), (want, 1e-10))
 
 
 ROWS = (

@@ -14,3 +14,12 @@ settings.load_profile("tack")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the texts in tests/golden anew")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What the conformance suite ran on each device."""
+    lines = [v for r in terminalreporter.getreports("passed") for name, v in r.user_properties if name == "conformance"]
+    if lines:
+        terminalreporter.section("conformance")
+        for line in lines:
+            terminalreporter.write_line(line)

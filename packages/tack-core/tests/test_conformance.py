@@ -5,7 +5,8 @@ import pytest
 import tack
 from tack.ir.ops import OPS
 from tack.ir.types import DTYPES
-from tack.testing import DeviceTarget, FanoutTarget, InterpreterTarget, run_cells, run_refusals
+from tack.testing import DeviceTarget, FanoutTarget, InterpreterTarget, run_cells, run_refusals, suite
+from tack.testing import device as command
 from tack.testing.cells import groups
 
 _CPU = tack.device("cpu", num_threads=1)
@@ -23,19 +24,19 @@ TARGETS = {
 def test_every_operation_with_every_type(name, record_property):
     target = TARGETS[name]()
     report = run_cells(target)
-    print(report)
     assert not report.failures, str(report)
     assert report.cells, "a device ran no cell"
+    record_property("conformance", str(report).splitlines()[0])
     assert report.cells + report.skipped.total() == sum(len(group.cells) for group in groups())
     if isinstance(target, FanoutTarget):
-        assert target.worker_chunks > 100
+        assert target.worker_chunks > 50  # at least one in each launch
 
 
 @pytest.mark.rule("T3", "T4", "M1")
 @pytest.mark.parametrize("name", ["cpu", "interpreter"])
-def test_what_the_type_rules_refuse(name):
+def test_what_is_refused(name):
+    """By the type rules, and for want of a capability."""
     report = run_refusals(TARGETS[name]())
-    print(report)
     assert not report.failures, str(report)
     assert report.cells > 100
 
@@ -65,3 +66,16 @@ def test_a_wrong_result_is_reported():
     report = run_cells(Broken(_CPU._backend.capabilities), chosen=few)
     assert len(report.failures) >= 1
     assert "not" in str(report.failures[0])
+
+
+def test_the_command_line_runs_the_suite(capsys, monkeypatch):
+    few = groups()[:1]
+    monkeypatch.setattr(suite, "groups", lambda: few)
+    monkeypatch.setattr(suite, "refusals", lambda: iter(()))
+    assert command.main(["cpu"]) == 0
+    assert f"cpu: {len(few[0].cells)} cells, 0 skipped, 0 wrong" in capsys.readouterr().out
+    monkeypatch.setattr(suite, "groups", lambda: ())
+    assert command.main(["cpu"]) == 1  # nothing ran
+    assert command.main(["vulkan"]) == 2
+    assert "vulkan" in capsys.readouterr().err
+    assert command.main(["cpu", "cuda"]) == 2

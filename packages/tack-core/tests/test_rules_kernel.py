@@ -5,7 +5,7 @@ import pytest
 from rule_tools import CPU, functions, kernel, of, refused, refuses, run, value
 
 import tack
-from tack.testing import kernel_from
+from tack.testing import FanoutTarget, kernel_from
 
 UNSUPPORTED = tack.UnsupportedSyntaxError
 
@@ -67,6 +67,41 @@ def test_ndindex_walks_rows(dims):
     inner = np.zeros(shape, np.int64)
     inner[(slice(1, None),) * dims] = expected[(slice(1, None),) * dims]
     assert run(kernel_from(text.replace(sizes, pairs)), np.zeros(shape, np.int64)).tolist() == inner.tolist()
+
+
+@pytest.mark.rule("K1", "K3", "K5")
+@pytest.mark.parametrize("dims", [1, 2, 3, 4])
+def test_every_index_runs_once_in_chunks_of_any_size(dims):
+    """Chunks that begin and end anywhere in a row, on three threads."""
+    shape, first = (4, 3, 2, 5)[:dims], (1, 0, 1, 2)[:dims]
+    names, target = "ijkl"[:dims], ", ".join("ijkl"[:dims])
+    pairs = ", ".join(f"({low}, out.shape[{d}])" for d, low in enumerate(first))
+    position = " + ".join(f"{n} * {10**d}" for d, n in enumerate(names))
+    text = f"@tack.kernel\ndef k(out):\n    for {target} in tack.ndindex({pairs}):\n        out[{target}] += 1 + {position}\n"
+    expected = np.zeros(shape, np.int64)
+    inside = tuple(slice(low, None) for low in first)
+    expected[inside] = 1 + sum(index * 10**d for d, index in enumerate(np.indices(shape)))[inside]
+    target = FanoutTarget(tack.device("cpu", num_threads=3), "three threads")
+    k = kernel_from(text)
+    for _ in range(3):
+        out = np.zeros(shape, np.int64)
+        target.run(k, [out])
+        assert out.tolist() == expected.tolist()
+    assert target.worker_chunks or expected.size < 2
+
+
+@pytest.mark.rule("K1", "K5")
+@pytest.mark.parametrize(("first", "last", "step"), [(3, 50, 1), (50, 3, -1), (0, 50, 7), (49, -1, -4), (-5, 40, 3)])
+def test_every_index_of_a_range_with_a_step_runs_once_in_chunks(first, last, step):
+    expected = np.zeros(64, np.int64)
+    for i in range(first, last, step):
+        expected[i + 8] += i
+    target = FanoutTarget(tack.device("cpu", num_threads=3), "three threads")
+    for loop, args in ((f"range({first}, {last}, {step})", ()), ("range(first, last, step)", (first, last, step))):
+        k = kernel("out[i + 8] += i", "first, last, step, out" if args else "out", loop)
+        out = np.zeros(64, np.int64)
+        target.run(k, [*args, out])
+        assert out.tolist() == expected.tolist()
 
 
 @pytest.mark.rule("K1", "K2")
@@ -329,6 +364,18 @@ def test_past_2_to_the_63_points_the_launch_is_refused():
     with pytest.raises(ValueError):
         wide(-(2**63), 2**63 - 1, out)
     assert out.numpy().tolist() == [0]
+
+
+# -------------------------------------------------------------------------------------------------- K6: the result
+
+
+@pytest.mark.rule("K6")
+def test_returns_without_an_annotation_and_annotations_without_a_return_are_refused():
+    refuses(UNSUPPORTED, lowered(kernel("out[i] = 1", after="return 3")), "annotation", at="return 3")
+    text = "@tack.kernel\ndef k(out){}:\n    for i in range(1):\n        out[i] = 1\n{}"
+    refuses(UNSUPPORTED, lowered(kernel_from(text.format(" -> float", ""))), "without a `return`", at="float")
+    for annotation, after in ((" -> None", ""), ("", "    return\n"), (" -> None", "    return None\n")):
+        assert run(kernel_from(text.format(annotation, after)), np.zeros(1)).tolist() == [1]
 
 
 # ------------------------------------------------------------------------------------------------- K7: the subset

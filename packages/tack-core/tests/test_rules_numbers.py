@@ -49,6 +49,15 @@ def test_division_by_a_literal_zero_does_not_trap():
     assert value("a[i] // -1", of(np.int64, -(2**63))) == [-(2**63)]
 
 
+@pytest.mark.rule("T5", "T2b")
+def test_expressions_of_literals_without_a_value_are_refused():
+    """They are Python's, and Python has none."""
+    for text in ("1 // 0", "7 % 0", "1 / 0", "1.0 // 0.0", "0.0 ** -1"):
+        refused(ZeroDivisionError, text, at=text, words=["no value"], dtype=np.float64)
+    refused(ValueError, "(-8) ** 0.5", at="(-8) ** 0.5", words=["not real"], dtype=np.float64)
+    refused(ValueError, "1 << -1", at="1 << -1")
+
+
 @pytest.mark.rule("T5", "T12")
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_float_division_floors_as_python_does(dtype):

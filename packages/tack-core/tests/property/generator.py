@@ -249,17 +249,17 @@ class _Builder:
         rng = self.rng
         self.used = set()
         top = _Block(in_kernel=True)
-        w.slot = "0"  # in the prologue only arrays that no iteration writes are read
-        everything, w.arrays = w.arrays, [a for a in w.arrays if not a.own]
+        w.slot = "0"
+        everything, w.funcs = w.funcs, [f for f in w.funcs if not f.array]  # the prologue stores nothing
         for _ in range(rng.choice([0, 0, 1, 2])):
             local = self.fresh(w, w.any_type())
             top.add(f"{local.name} = tack.{local.type}({w.expr(local.type, 2)})")
             w.variables.append(local)
-        for a in [a for a in everything if len(a.shape) == 2][:1]:
+        for a in [a for a in w.arrays if len(a.shape) == 2][:1]:
             top.add(f"h, w = {a.name}.shape")
             w.variables += [Var("h", "i64"), Var("w", "i64")]
         block = self.parallel_loop(w, top)
-        w.arrays = everything
+        w.funcs = everything
         for _ in range(rng.randint(1, 3)):
             self.new_local(w, block)
         self.budget = rng.randint(2, 8)
@@ -286,11 +286,17 @@ class _Builder:
             w.variables += [Var("i", "i64"), Var("j", "i64", False)]
             w.slot = "slot"
             return block
-        if rng.random() < 0.3:
+        bound = str(n)
+        numbers = [v for v in w.variables if v.type in INTS and v.name in {p.name for p in self.params}]
+        if numbers and rng.random() < 0.5:
+            v = rng.choice(numbers)
+            bound = rng.choice([v.name, "n"])
+            top.add(f"{bound} = tack.{v.type}({v.name} % {SLOTS + 1})")
+        elif rng.random() < 0.3:
             top.add(f"n = tack.{rng.choice(['i32', 'u8', 'i64'])}({n})")
-            n = "n"  # type: ignore[assignment]
+            bound = "n"
         flat = next((a for a in w.arrays if not a.own and len(a.shape) == 1), None)
-        forms = [f"{n}", f"0, {n}", f"1, {n}", f"{n}, 0", f"0, {n} - 1", "8, -1, -1", "7, 0, -3", f"0, {n}, 2"]
+        forms = [bound, f"0, {bound}", f"1, {bound}", f"{n}, 0", f"0, {n} - 1", "8, -1, -1", "7, 0, -3", f"0, {bound}, 2"]
         if flat is not None:
             forms += [f"{flat.name}.shape[0]", f"len({flat.name})", f"{flat.name}.size - 1"]
         top.add(f"for i in range({rng.choice(forms)}):")

@@ -230,10 +230,10 @@ def _saturating(dst: ScalarType) -> Function:
     low, high, wrap = dst.min, dst.max, dst.numpy.type
 
     def function(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
+        if value.ndim:
             # no float of either width lies between a limit and the float it rounds to
             above, below = value >= float(high), value <= float(low)
-            result = np.where(above | below | np.isnan(value), 0, value).astype(dst.numpy)
+            result: Any = np.where(above | below | np.isnan(value), 0, value).astype(dst.numpy)
             result[above], result[below] = high, low
             return result
         x = float(value)
