@@ -13,7 +13,7 @@ from tack.ir.nodes import IRFunc
 from tack.ir.types import DTYPES
 from tack.lang.kernel import Kernel
 from tack.runtime.backend import Capabilities
-from tack.testing.targets import typed
+from tack.testing.targets import host_args, typed
 
 __all__ = ["EmittedTarget"]
 
@@ -29,7 +29,7 @@ class EmittedTarget:
     name: str = "emitted CUDA C"
     kernels: list[tuple[IRFunc, str]] = field(default_factory=list[tuple[IRFunc, str]])
 
-    def run(self, kernel: Kernel, args: Sequence[Any]) -> None:
+    def run(self, kernel: Kernel, args: Sequence[Any]) -> Any:
         entry = f"k{len(self.kernels)}"
         self.kernels.append((typed(kernel, args, fma=self.capabilities.fma), entry))
-        HostUnit(self.kernels[-1:], self.folder).run(entry, args)
+        return HostUnit(self.kernels[-1:], self.folder).run(entry, host_args(kernel, args))

@@ -40,7 +40,7 @@ __all__ = [
     "values",
 ]
 
-_UNTYPED = ("index", "to_int", "to_float", "to_bool")
+_UNTYPED = ("thread_id", "index", "to_int", "to_float", "to_bool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _signatures(row: Op) -> Iterable[tuple[tuple[ScalarType, ...], ScalarType]]:
     match row.rule:
         case "arith" | "extreme":
             return [((t,) * several, t) for t in DTYPES]
-        case "int":
+        case "int" | "bits":
             return [((t,) * several, t) for t in INTS]
         case "shift":
             return [((t, count), t) for t in INTS for count in INTS]
@@ -96,6 +96,8 @@ def _signatures(row: Op) -> Iterable[tuple[tuple[ScalarType, ...], ScalarType]]:
             return [*(((t, e), t) for t in INTS for e in INTS), *(((t, t), t) for t in FLOATS)]
         case "compare":
             return [((t, t), BOOL) for t in (*DTYPES, BOOL)]
+        case "bitcast":
+            return [((a,), b) for a in DTYPES for b in DTYPES if a.bits == b.bits and a is not b]
         case "truth":
             return [((BOOL,), BOOL)]
         case "select":
@@ -128,7 +130,8 @@ def op_cases() -> Iterator[OpCase]:
                     yield _case(f"powi_{t.name}_{'m' if power < 0 else ''}{abs(power)}", "powi", (t,), t, power)
             continue
         for operands, result in _signatures(row):
-            yield _case("_".join([row.name, *(t.name for t in operands)]), row.name, operands, result)
+            named = (*operands, result) if row.rule == "bitcast" else operands
+            yield _case("_".join([row.name, *(t.name for t in named)]), row.name, operands, result)
 
 
 def cast_cases() -> Iterator[tuple[str, ScalarType, ScalarType, IRFunc]]:

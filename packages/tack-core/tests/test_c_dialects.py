@@ -21,6 +21,7 @@ _TYPES = {
     "u64": "ulong", "f32": "float",
 }  # fmt: skip
 _SUFFIXES = {"u32": "u", "i64": "L", "u64": "UL", "f32": "f"}
+_BITS = {f"{op}.{t}": f"{op}({{x}})" for op in ("clz", "popcount") for t in ("u32", "u64")}
 
 METAL = Dialect(
     name="metal-like",
@@ -34,6 +35,8 @@ METAL = Dialect(
     extra_params=("uint t_position [[thread_position_in_grid]]",),
     linear_index="(u64)t_position",
     from_bits={"f32": "as_type<float>({bits})"},
+    to_bits={"f32": "as_type<uint>({value})"},
+    bits=_BITS,
     f32_suffix="",
 )
 OPENCL = Dialect(
@@ -47,6 +50,8 @@ OPENCL = Dialect(
     restrict="restrict ",
     linear_index="get_global_id(0)",
     from_bits={"f32": "as_float({bits})", "f64": "as_double({bits})"},
+    to_bits={"f32": "as_uint({value})", "f64": "as_ulong({value})"},
+    bits=_BITS,
     f32_suffix="",
 )
 _WORDS = "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint; typedef unsigned long ulong;\n"
@@ -54,7 +59,8 @@ _METAL_WORDS = """#include <cmath>
 #define kernel extern "C"
 #define device
 #define constant const
-namespace metal { using std::sqrt; template<class T, class B> T as_type(B b) { return (T)b; } }
+namespace metal { using std::sqrt; template<class T, class B> T as_type(B b) { return (T)b; }
+template<class T> T clz(T x) { return x; } template<class T> T popcount(T x) { return x; } }
 """
 _OPENCL_WORDS = """#include <stdbool.h>
 #include <stddef.h>
@@ -63,6 +69,10 @@ _OPENCL_WORDS = """#include <stdbool.h>
 #define __global
 #define as_float(b) ((float)(b))
 #define as_double(b) ((double)(b))
+#define as_uint(x) ((uint)(x))
+#define as_ulong(x) ((ulong)(x))
+#define clz(x) (x)
+#define popcount(x) (x)
 size_t get_global_id(int);
 """
 

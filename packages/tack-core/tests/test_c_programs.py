@@ -5,6 +5,7 @@ All run as C on the CPU with the right results, and NVIDIA's compiler takes them
 
 from __future__ import annotations
 
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from property.check import Case
 from property.generator import generate
 
 import tack
+import tack.runtime.dispatch  # fills the launch slot, which the recorder stands in for
 from tack import hooks
 from tack.ir.nodes import IRFunc
 from tack.lang.array import Array
@@ -107,3 +109,11 @@ def test_the_examples_emitted_as_c_do_what_they_do_on_the_cpu(
     recorder.check(tmp_path)
     for module in ("terrain", "terrain_parts", "terrain_parts.reading", "terrain_parts.numpy_version"):
         sys.modules.pop(module, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", sorted(path.name for path in EXAMPLES.glob("[0-9]*.py")))
+def test_numbered_examples_emitted_as_c_do_what_they_do_on_the_cpu(program: str, recorder: Recorder, tmp_path: Path) -> None:
+    runpy.run_path(str(EXAMPLES / program), run_name="__main__")
+    assert recorder.calls
+    recorder.check(tmp_path)

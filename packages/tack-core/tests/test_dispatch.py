@@ -7,7 +7,6 @@ import traceback
 
 import numpy as np
 import pytest
-from fresh_process import run_program
 
 import tack
 from tack.codegen import llvm_gen
@@ -434,31 +433,3 @@ def test_a_traceback_ends_at_the_users_call(full: str, monkeypatch: pytest.Monke
             call()
         frames = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
         assert (frames[-1] == __file__) is not bool(full)
-
-
-def test_debug_mode_can_only_be_off() -> None:
-    tack.set_debug(False)
-    with pytest.raises(NotImplementedError, match="debug"):
-        tack.set_debug(True)
-    x, out = pair()
-    scale(x, out, 2.0)
-
-
-def test_debug_mode_by_the_environment_never_passes_silently() -> None:
-    code = """
-        import tack
-        @tack.kernel
-        def one(x):
-            for i in range(x.shape[0]):
-                x[i] = 1.0
-        x = tack.zeros(3)
-        for _ in range(2):
-            try:
-                one(x)
-            except NotImplementedError as error:
-                print("TACK_DEBUG" in str(error), x.numpy().tolist())
-        tack.set_debug(False)
-        one(x)
-        print(x.numpy().tolist())
-    """
-    assert run_program(code, TACK_DEBUG="1").split("\n") == ["True [0.0, 0.0, 0.0]", "True [0.0, 0.0, 0.0]", "[1.0, 1.0, 1.0]"]

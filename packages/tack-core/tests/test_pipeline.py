@@ -23,7 +23,8 @@ def test_every_pass_is_followed_by_the_verifier(position, monkeypatch):
 
     def broken(func, call):
         func = run(func, call)
-        return with_parts(func, func.prologue, func.bound_prologue, func.loop.dims, (IRBreak(), *func.loop.body))
+        body = (IRBreak(), *func.loop.body)
+        return with_parts(func, func.prologue, func.bound_prologue, func.loop.dims, body, func.epilogue, func.result)
 
     monkeypatch.setattr(pipeline, "PASSES", (*PASSES[:position], (name, stage, broken), *PASSES[position + 1 :]))
     with pytest.raises(IRError, match=f"stage {stage}: a break outside any serial loop"):
@@ -44,6 +45,7 @@ def test_watching_sees_every_stage():
     func = compile_ir(template(BODY, list(TYPES)), facts(TYPES), lambda name, each: seen.append((name, each.stage)))
     assert seen == [
         ("split", "lowered"),
+        ("sample", "lowered"),
         ("resolve", "resolved"),
         ("annotate", "typed"),
         ("fuse", "typed"),

@@ -141,13 +141,34 @@ def test_the_wrong_number_of_loop_variables_or_sizes_is_refused():
         return kernel_from(f"@tack.kernel\ndef k(a):\n    for {target} in {sizes}:\n        a[0] = 1\n")
 
     refuses(ValueError, lowered(text("i, j", "tack.ndindex(2, 3, 4)")), "2 loop variables", "3 sizes", at="i, j")
-    refuses(UNSUPPORTED, lowered(text("i", "tack.ndindex(2, 3)")), at="i")
+    refuses(UNSUPPORTED, lowered(text("i, i", "tack.ndindex(2, 3)")), "of one name", at="i, i")
     refuses(UNSUPPORTED, lowered(text("i, j", "range(3)")), "one index", at="i, j")
     refuses(TypeError, lowered(text("i", "tack.ndindex()")), "1 to 4", at="tack.ndindex()")
     refuses(TypeError, lowered(text("i", "range()")), at="range()")
     refuses(TypeError, lambda: kernel("out[i] = 1", "out", "range(1.5)")(tack.zeros(2)), "integer", at="1.5")
     k = kernel("out[i] = 1", "x, out", "range(x)")
     refuses(TypeError, lambda: k(2.5, tack.zeros(2)), "int", at="x")
+
+
+@pytest.mark.rule("K1", "K4", "M1")
+def test_one_loop_variable_for_several_sizes_is_a_vector_of_indices():
+    k = kernel_from("""
+        @tack.kernel
+        def k(out):
+            for c in tack.ndindex(out.shape[0], (1, out.shape[1])):
+                out[c] = c.x * 10 + c[1]
+    """)
+    i, j = np.indices((3, 4))
+    assert run(k, np.zeros((3, 4), np.int64)).tolist() == np.where(j > 0, i * 10 + j, 0).tolist()
+    k = kernel_from("""
+        @tack.kernel
+        def k(out):
+            for c in tack.ndindex(3, 4):
+                i = c.x
+                c.x += 100
+                out[i, c.y] = c.x
+    """)
+    assert run(k, np.zeros((3, 4), np.int64)).tolist() == (i + 100).tolist()
 
 
 @pytest.mark.rule("K1b")

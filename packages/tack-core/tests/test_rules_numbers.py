@@ -411,7 +411,7 @@ def test_every_function_has_its_three_names():
         row = OPS[op]
         if row.rule not in ("math", "test") or not row.call:
             continue
-        args = ", ".join(["a[i]", "b[i]"][: row.arity])
+        args = ", ".join(["a[i]", "b[i]", "a[i]"][: row.arity])
         spellings = [call, f"tack.math.{call}"] + ([f"math.{call}"] if row.python_math else [])
         body = "\n".join(f"out[{k}] = {name}({args})" for k, name in enumerate(spellings))
         found = value(body, of(np.float64, 1.25), of(np.float64, 0.75), dtype=np.float64, size=3, loop="range(1)")

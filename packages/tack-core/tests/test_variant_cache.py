@@ -5,6 +5,8 @@ The cache was once keyed on types alone, and a new row stride reused code with t
 
 from __future__ import annotations
 
+import gc
+import struct
 import threading
 
 import numpy as np
@@ -12,6 +14,8 @@ import pytest
 
 import tack
 from tack.ir.types import f32, f64, i32, i64, u64
+from tack.lang.call_shape import describe_call
+from tack.lang.kernel import _class_token
 from tack.runtime.dispatch import get_backend
 from tack.runtime.kernel_utils import KernelVariant, kernel_variant_key, resolve_variant
 from tack.runtime.variant_key import _KeyProbe
@@ -335,3 +339,377 @@ def test_devices_have_their_own_variants() -> None:
     tack.set_default_device("cpu")
     scale(x, like(x), 2.0)
     assert list(get_backend()._cache[scale].values()) == [two]
+
+
+# ------------------------------------------------------------------------------------------------------- device classes
+
+
+@tack.device_class
+class Scaled:
+    factor = 2.0
+
+    def __init__(self, offset: float, data: tack.Array) -> None:
+        self.offset = offset
+        self.data = data
+
+    @tack.func
+    def at(self, i):
+        return self.data[i] * self.factor + self.offset
+
+
+def make_class() -> type:
+    @tack.device_class
+    class Scaled:
+        factor = 2.0
+
+        def __init__(self, offset, data):
+            self.offset = offset
+            self.data = data
+
+        @tack.func
+        def at(self, i):
+            return self.data[i] * self.factor + self.offset
+
+    return Scaled
+
+
+def make_apply() -> tack.Kernel:
+    @tack.kernel
+    def apply(s, out):
+        for i in range(out.shape[0]):
+            out[i] = s.at(i)
+
+    return apply
+
+
+def make_reads() -> tack.Kernel:
+    @tack.kernel
+    def reads(s, out):
+        for i in range(out.shape[0]):
+            out[i] = s.value
+
+    return reads
+
+
+def both_counts(kernel: tack.Kernel) -> tuple[int, int]:
+    return variants(kernel), len(kernel._ir_cache)
+
+
+def holder(**attributes: object) -> object:
+    """An object of a class of its own with these instance attributes."""
+    thing = tack.device_class(type("Holder", (), {}))()
+    for name, value in attributes.items():
+        setattr(thing, name, value)
+    return thing
+
+
+@pytest.mark.spec(
+    "cache-025",
+    "cache-026",
+    "cache-181",
+    "cache-182",
+    "cache-183",
+    "cache-184",
+    "cache-185",
+    "cache-186",
+    "cache-227",
+    "cache-229",
+)
+def test_worked_example_of_a_device_class() -> None:
+    apply = make_apply()
+
+    def call(s: object, factor: float = 2.0) -> tuple[int, int]:
+        out = tack.zeros(8)
+        apply(s, out)
+        apply(s, out)
+        np.testing.assert_array_equal(out.numpy(), s.data.numpy()[:8] * np.float32(factor) + np.float32(s.offset))
+        return both_counts(apply)
+
+    assert call(Scaled(1.0, array(8))) == (1, 1)
+    assert call(Scaled(5.0, array(8))) == (1, 1)
+    assert call(Scaled(5.0, array(16))) == (2, 2)
+    s = Scaled(5.0, array(8))
+    s.factor = 3.0
+    assert call(s, 3.0) == (3, 3)
+    per_call = make_class()
+    assert call(per_call(5.0, array(8))) == (4, 4)
+    del per_call
+    gc.collect()
+    assert both_counts(apply) == (3, 3)
+    assert call(s, 3.0) == (3, 3)
+
+
+@pytest.mark.spec("cache-163", "cache-047", "cache-048", "cache-049", "cache-050", "cache-052", "cache-059", "cache-060")
+def test_the_template_key_of_an_object() -> None:
+    apply = make_apply()
+    s = Scaled(1.0, array(4))
+    apply(s, array(4))
+    expected = (
+        (
+            "tmpl_0",
+            _class_token(Scaled),
+            (("factor", float, struct.pack("!d", 2.0)),),
+            (("data", f32, (4,), 1),),
+            ("offset",),
+        ),
+    )
+    assert list(apply._ir_cache) == [expected]
+    ((param_sig, vec_sig, tmpl_key, shape_sig, disjoint),) = keys(apply)
+    assert tmpl_key == expected and vec_sig == () and shape_sig == () and disjoint is True
+    assert param_sig == ((f32, True, False, None), (f32, False, False, None), (f32, True, False, None))
+    call = describe_call(apply.param_names, (s, array(4)))
+    assert apply._make_cache_key({}, call.templates, {}, False) == expected
+    assert apply._make_cache_key({}, call.templates, {}, True) == (("debug",), *expected)
+    assert apply._ir is None
+
+
+@pytest.mark.spec("cache-047")
+def test_every_object_has_a_part_of_the_key() -> None:
+    @tack.kernel
+    def two(out, a, b):
+        for i in range(out.shape[0]):
+            out[i] = a.value - b.value
+
+    a, b = holder(value=5.0), holder(value=2.0)
+    out = tack.zeros(1)
+    two(out, a, b)
+    two(out, b, a)
+    assert out.numpy().tolist() == [-3]
+    assert [[part[0] for part in key] for key in two._ir_cache] == [["tmpl_1", "tmpl_2"]] * 2
+    assert both_counts(two) == (2, 2)
+
+
+@pytest.mark.spec("cache-053", "cache-054", "cache-055")
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ((1, 1.0, True, 1), 3),
+        ((0.0, -0.0, 0.0), 2),
+        ((float("nan"), float("nan"), -float("nan")), 2),
+        ((2, np.int8(2), np.int64(2)), 1),
+        ((0.5, np.float32(0.5), np.float64(0.5)), 1),
+        ((2.0, 3.0, 2.0, 3.0), 2),
+        ((2**70, 2**70 + 1), 2),
+        ((1, tack.constant(1, tack.u8), tack.constant(1, tack.i32), tack.constant(1)), 4),
+        ((tack.constant(0.0), tack.constant(-0.0)), 2),
+        ((tack.constant(1), tack.constant(True), tack.constant(1.0), tack.constant(1)), 3),
+    ],
+)
+def test_constants_are_keyed_by_type_and_bits(values: tuple[object, ...], expected: int) -> None:
+    reads = make_reads()
+    cls = tack.device_class(type("Holder", (), {}))
+    for value in values:
+        cls.value = value
+        out = tack.zeros(1, tack.f64)
+        reads(cls(), out)
+        number = value.value if isinstance(value, tack.lang.constant.Constant) else value
+        expected_value = np.array(float(number))
+        np.testing.assert_array_equal(out.numpy()[0], expected_value)
+        assert np.signbit(out.numpy()[0]) == np.signbit(expected_value) or np.isnan(expected_value)
+    assert both_counts(reads) == (expected, expected)
+
+
+@pytest.mark.spec("cache-054")
+def test_an_integer_and_a_float_of_one_value_lower_differently() -> None:
+    @tack.kernel
+    def halves(s, out):
+        for i in range(out.shape[0]):
+            out[i] = 7 // s.value + s.value / 2
+
+    cls = tack.device_class(type("Holder", (), {}))
+    seen = []
+    for value in (2, 2.5, 2, 2.0):
+        cls.value = value
+        out = tack.zeros(1, tack.f64)
+        halves(cls(), out)
+        seen.append(out[0])
+    assert seen == [7 // 2 + 1.0, 7 // 2.5 + 1.25, 4.0, 4.0]
+    assert both_counts(halves) == (3, 3)
+
+
+@pytest.mark.spec("cache-056", "cache-057", "cache-058", "cache-097")
+def test_roles_of_instance_numbers() -> None:
+    reads = make_reads()
+
+    class Holder:
+        pass
+
+    tack.device_class(Holder)
+    one, two, shadows = Holder(), Holder(), Holder()
+    one.value, two.value, two.unused = 1.0, 2.0, 7.0
+    out = tack.zeros(1)
+
+    def call(thing: object) -> tuple[float, tuple[int, int]]:
+        reads(thing, out)
+        return out[0], both_counts(reads)
+
+    assert call(one) == (1, (1, 1))
+    one.value = 9.0
+    assert call(one) == (9, (1, 1))
+    assert call(two) == (2, (2, 2))  # one more name
+    del two.unused
+    assert call(two) == (2, (2, 2))
+    one.value = 3
+    assert call(one) == (3, (3, 2))  # another type, the same text
+    Holder.value = 4.0
+    shadows.value = 5.0
+    assert call(shadows) == (5, (4, 3))
+    assert call(Holder()) == (4, (5, 4))
+    shadows.value = 4.0
+    assert call(shadows) == (4, (5, 4))  # the same constant as the class's
+    del Holder.value
+    assert call(shadows) == (4, (5, 4))
+
+
+def test_the_order_of_attributes_means_nothing() -> None:
+    @tack.kernel
+    def k(s, out):
+        for i in range(out.shape[0]):
+            out[i] = s.a * 10.0 + s.b
+
+    @tack.device_class
+    class Holder:
+        pass
+
+    one, two = Holder(), Holder()
+    one.a, one.b = 1.0, 2.0
+    two.b, two.a = 2.0, 1.0
+    for thing in (one, two):
+        out = tack.zeros(1)
+        k(thing, out)
+        assert out[0] == 12
+    assert both_counts(k) == (1, 1)
+
+
+@pytest.mark.spec("cache-049")
+def test_arrays_of_objects_are_keyed_by_dtype_and_full_shape() -> None:
+    @tack.kernel
+    def k(s, out):
+        for i in range(out.shape[0]):
+            out[i] = s.data.size
+
+    cls = tack.device_class(type("Holder", (), {}))
+    out = tack.zeros(1)
+    for data, count in ((array(4), 1), (array(5), 2), (array(2, 2), 3), (array(4, dtype=np.int32), 4), (array(4), 4)):
+        thing = cls()
+        thing.data = data
+        k(thing, out)
+        assert out[0] == data.size
+        assert both_counts(k) == (count, count)
+
+
+def test_nested_objects_are_keyed_by_class_constants_and_names() -> None:
+    @tack.kernel
+    def k(s, out):
+        for i in range(out.shape[0]):
+            out[i] = s.inner.value
+
+    outer = tack.device_class(type("Outer", (), {}))
+    first, second = (tack.device_class(type("Inner", (), {"value": value})) for value in (1.0, 1.0))
+    out = tack.zeros(1)
+    counts = []
+    for inner, value in ((first(), 1.0), (first(), 1.0), (second(), 1.0), (first(), 3.0), (holder(value=2), 2.0), (first(), 1.0)):
+        thing = outer()
+        thing.inner = inner
+        if value == 3.0:
+            inner.value = value
+        k(thing, out)
+        assert out[0] == value
+        counts.append(both_counts(k))
+    assert counts == [(1, 1), (1, 1), (2, 2), (3, 3), (4, 4), (4, 4)]
+    part = next(iter(k._ir_cache))[0]
+    assert part[1] is _class_token(outer)
+    assert part[2] == (("inner", type(part[1]), _class_token(first)), ("inner.value", float, struct.pack("!d", 1.0)))
+
+
+def test_functions_of_objects_are_keyed_by_identity() -> None:
+    @tack.func
+    def plus(v):
+        return v + 1.0
+
+    @tack.func
+    def minus(v):
+        return v - 1.0
+
+    @tack.kernel
+    def k(s, out):
+        for i in range(out.shape[0]):
+            out[i] = s.fn(5.0)
+
+    out = tack.zeros(1)
+    cls = tack.device_class(type("Holder", (), {}))
+    for fn, value, count in ((plus, 6, 1), (minus, 4, 2), (plus, 6, 2)):
+        thing = cls()
+        thing.fn = fn
+        k(thing, out)
+        assert out[0] == value
+        assert both_counts(k) == (count, count)
+
+
+def test_what_an_object_holds_is_not_taken_for_arguments() -> None:
+    """The signature of the fast path describes arguments; an object that was expanded must not leave one behind."""
+
+    @tack.kernel
+    def k(a, out):
+        for i in range(out.shape[0]):
+            out[i] = a.value
+
+    out = tack.zeros(1)
+    for _ in range(3):
+        k(holder(value=2.0), out)
+        assert out[0] == 2
+        with pytest.raises(tack.UnsupportedSyntaxError, match="value"):
+            k(2.0, out)
+    assert not any(k.signatures.values())
+
+
+@pytest.mark.spec("cache-026", "cache-097")
+def test_changing_constants_between_warm_calls_is_seen() -> None:
+    apply = make_apply()
+    s, out = Scaled(0.0, array(4)), tack.zeros(4)
+    for round in range(3):
+        for factor in (2.0, 3.0, 2.0):
+            s.factor = factor
+            for offset in (1.0, round * 10.0, 4):
+                s.offset = offset
+                apply(s, out)
+                np.testing.assert_array_equal(out.numpy(), s.data.numpy() * np.float32(factor) + np.float32(offset))
+    assert both_counts(apply) == (4, 2)
+
+
+@pytest.mark.rule("M2")
+def test_arrays_inside_objects_count_for_overlap() -> None:
+    @tack.kernel
+    def k(s, out):
+        for i in range(out.shape[0]):
+            out[i] = s.data[i] + 1.0
+
+    s, out = Scaled(0.0, array(4)), tack.zeros(4)
+    k(s, out)
+    k(s, s.data)
+    k(s, s.data[0:4])
+    assert s.data.numpy().tolist() == [2, 3, 4, 5]
+    assert sorted(key[4] for key in keys(k)) == [False, True]
+    assert both_counts(k) == (2, 1)
+
+
+@pytest.mark.spec("cache-049", "cache-051")
+def test_vector_arrays_of_objects_are_keyed_by_their_components() -> None:
+    @tack.kernel
+    def k(s, v, out):
+        for i in range(out.shape[0]):
+            out[i] = s.data.shape[0] + v[i].x
+
+    cls = tack.device_class(type("Holder", (), {}))
+    v, out = tack.zeros(1, tack.vec3), tack.zeros(1)
+    widths = (tack.f32, tack.vec2, tack.vec4, tack.mat2, tack.vec2)
+    for dtype, count in zip(widths, (1, 2, 3, 4, 4), strict=True):
+        thing = cls()
+        thing.data = tack.zeros(3, dtype)
+        k(thing, v, out)
+        assert out[0] == 3
+        assert both_counts(k) == (count, count)
+    parts = list(k._ir_cache)
+    assert [key[0] for key in parts] == [("vec", (1, 3))] * 4
+    assert [key[1][3] for key in parts] == [(("data", f32, (3,), width),) for width in (1, 2, 4, (2, 2))]
+    assert [key[2] for key in keys(k)] == parts and {key[1] for key in keys(k)} == {((1, 3),)}

@@ -44,7 +44,7 @@ F = IRConst(1.5, f32)
 def func(*body, prologue=(), dims=None, stage="typed", bound=(), locals=(IRLocal("t", "t", f32), IRLocal("k", "k", i32)), **more):
     params = (IRParam("x", True, f32), IRParam("n", False, i32))
     loop = IRParallel(dims or (IRRange("i", ZERO, IRDimSize("x", 0, i64), ONE),), body)
-    return IRFunc("k", params, prologue, loop, locals, (), bound, stage, f32, **more)
+    return IRFunc("k", params, prologue, loop, locals, bound_prologue=bound, stage=stage, default_float=f32, **more)
 
 
 def op(name, *args, t=f32):

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from typing import Any as _Any
 
-from tack import math
+from tack import math, random
 from tack.errors import RaceWarning, UnsupportedSyntaxError
 from tack.hooks import slots as _slots
-from tack.ir.types import ScalarType, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from tack.ir.types import ELEMENT_TYPES as _ELEMENT_TYPES
+from tack.ir.types import MatrixType, ScalarType, VectorType, f32, f64, i8, i16, i32, i64, mat, u8, u16, u32, u64, vec
 from tack.lang.array import Array, copyto
 from tack.lang.constant import constant
+from tack.lang.device_class import device_class
 from tack.lang.func import func
 from tack.lang.intrinsics import INTRINSICS as _INTRINSICS
-from tack.lang.intrinsics import device_class, texture3d
 from tack.lang.kernel import Kernel, kernel
 from tack.runtime.constructors import (
     arange,
@@ -38,18 +39,20 @@ from tack.runtime.constructors import (
 from tack.runtime.debug import set_debug
 from tack.runtime.device import Device, device, device_count, get_default_device, set_default_device
 from tack.runtime.inspect import inspect
+from tack.runtime.textures import texture3d
 from tack.runtime.waits import sync, sync_async
 
 
 def _first_launch(kernel: Kernel, args: tuple[_Any, ...], kwargs: dict[str, _Any]) -> _Any:
-    from tack.runtime.dispatch import launch  # which has taken this function's place then
+    import tack.runtime.dispatch  # noqa: F401  # which takes this function's place
 
-    return launch(kernel, args, kwargs)
+    return _slots.launch(kernel, args, kwargs)
 
 
 _slots.launch = _first_launch
 
 ndindex, select = _INTRINSICS["ndindex"], _INTRINSICS["select"]
+bitcast, clz, fma, popcount = (_INTRINSICS[name] for name in ("bitcast", "clz", "fma", "popcount"))
 
 # Kernels that use these are refused with their place in this version; the names exist so that the refusal can say so.
 atomic_add, atomic_min, atomic_max = (_INTRINSICS[f"atomic_{name}"] for name in ("add", "min", "max"))
@@ -57,19 +60,19 @@ barrier, thread_id = _INTRINSICS["barrier"], _INTRINSICS["thread_id"]
 block_sum, block_min, block_max = (_INTRINSICS[f"block_{name}"] for name in ("sum", "min", "max"))
 local_array, local_array_like = _INTRINSICS["local_array"], _INTRINSICS["local_array_like"]
 shared, shared_like = _INTRINSICS["shared"], _INTRINSICS["shared_like"]
-vec, vec2, vec3, vec4 = (_INTRINSICS[name] for name in ("vec", "vec2", "vec3", "vec4"))
-dvec2, dvec3, dvec4 = (_INTRINSICS[name] for name in ("dvec2", "dvec3", "dvec4"))
-ivec2, ivec3, ivec4 = (_INTRINSICS[name] for name in ("ivec2", "ivec3", "ivec4"))
-uvec2, uvec3, uvec4 = (_INTRINSICS[name] for name in ("uvec2", "uvec3", "uvec4"))
-mat, mat2, mat3, mat4 = (_INTRINSICS[name] for name in ("mat", "mat2", "mat3", "mat4"))
+vec2, vec3, vec4 = (_ELEMENT_TYPES[name] for name in ("vec2", "vec3", "vec4"))
+dvec2, dvec3, dvec4 = (_ELEMENT_TYPES[name] for name in ("dvec2", "dvec3", "dvec4"))
+ivec2, ivec3, ivec4 = (_ELEMENT_TYPES[name] for name in ("ivec2", "ivec3", "ivec4"))
+uvec2, uvec3, uvec4 = (_ELEMENT_TYPES[name] for name in ("uvec2", "uvec3", "uvec4"))
+mat2, mat3, mat4 = (_ELEMENT_TYPES[name] for name in ("mat2", "mat3", "mat4"))
 
 __all__ = [
-    "Array", "Device", "Kernel", "RaceWarning", "ScalarType", "UnsupportedSyntaxError", "arange", "array", "array_from_ptr",
-    "atomic_add", "atomic_max", "atomic_min", "barrier", "block_max", "block_min", "block_sum", "concatenate", "constant",
-    "copyto", "device", "device_class", "device_count", "dvec2", "dvec3", "dvec4", "empty", "empty_like", "f32", "f64",
+    "Array", "Device", "Kernel", "MatrixType", "RaceWarning", "ScalarType", "UnsupportedSyntaxError", "VectorType", "arange", "array", "array_from_ptr",
+    "atomic_add", "atomic_max", "atomic_min", "barrier", "bitcast", "block_max", "block_min", "block_sum", "clz", "concatenate", "constant",
+    "copyto", "device", "device_class", "device_count", "dvec2", "dvec3", "dvec4", "empty", "empty_like", "f32", "f64", "fma",
     "from_dlpack", "full", "full_like", "func", "get_default_device", "i16", "i32", "i64", "i8", "inspect", "ivec2", "ivec3",
     "ivec4", "kernel", "linspace", "local_array", "local_array_like", "mat", "mat2", "mat3", "mat4", "math", "memory_space",
-    "ndindex", "ones", "ones_like", "select", "set_debug", "set_default_device", "shared", "shared_like", "stack", "sync",
-    "sync_async", "texture3d", "thread_id", "u16", "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2", "vec3", "vec4",
-    "zeros", "zeros_like",
+    "ndindex", "ones", "ones_like", "random", "select", "set_debug", "set_default_device", "shared", "shared_like", "stack",
+    "sync", "sync_async", "texture3d", "thread_id", "u16", "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2", "vec3",
+    "vec4", "zeros", "zeros_like",
 ]  # fmt: skip

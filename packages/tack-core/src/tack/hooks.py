@@ -15,13 +15,21 @@ def _unfilled(*_args: Any, **_kwargs: Any) -> Any:
     raise RuntimeError("tack.runtime is not imported; use `import tack`")
 
 
-class Hooks:
-    """`launch(kernel, args, kwargs)` runs a kernel call: filled by `runtime.dispatch`."""
+def _nothing_to_drop(_kernel: Any, _is_stale: Callable[[Any], bool]) -> None:
+    pass
 
-    __slots__ = ("launch",)
+
+class Hooks:
+    """`launch(kernel, args, kwargs)` runs a kernel call: filled by `runtime.dispatch`.
+
+    `drop_variants(kernel, is_stale)` forgets variants by their keys: filled by `runtime.kernel_utils`; until then there are none.
+    """
+
+    __slots__ = ("drop_variants", "launch")
 
     def __init__(self) -> None:
         self.launch: Callable[..., Any] = _unfilled
+        self.drop_variants: Callable[[Any, Callable[[Any], bool]], None] = _nothing_to_drop
 
 
 slots = Hooks()

@@ -58,12 +58,6 @@ def _switch(text: str) -> bool:
     return text == "1"
 
 
-def _debug(text: str) -> bool:
-    if _switch(text):
-        raise NotImplementedError("TACK_DEBUG=1: this version has no debug mode yet; unset the variable")
-    return False
-
-
 def _device(text: str) -> str:
     kind, colon, index = text.partition(":")
     if kind not in DEVICE_KINDS or (colon and (kind in ("cpu", "metal") or not _is_number(index))):
@@ -102,8 +96,8 @@ DEVICE = Setting(
     _device, "cpu", "the CPU", "The default device of the process, looked up before the first use.",
 )  # fmt: skip
 DEBUG = Setting(
-    "TACK_DEBUG", "0 or 1", _debug, False, "off",
-    "1: every array index of every kernel is checked. Not in this version: 1 raises NotImplementedError at first use.",
+    "TACK_DEBUG", "0 or 1", _switch, False, "off",
+    "1: every array index of every kernel is checked, as after `tack.set_debug(True)`. Read at the first kernel call.",
 )  # fmt: skip
 CPU_THREADS = Setting(
     "TACK_CPU_THREADS", "a whole number of threads, 1 or more", _positive, None, "the physical cores this process may use",

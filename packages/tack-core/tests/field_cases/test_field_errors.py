@@ -145,6 +145,42 @@ def test_exactly_one_parallel_loop(build):
     assert out.numpy().tolist() == [9.0] * 4
 
 
+# E04: an index outside the array, in debug mode
+
+
+@tack.kernel
+def reach(x, out, ahead):
+    for i in range(out.shape[0]):
+        out[i] = x[i + ahead]
+
+
+@tack.kernel
+def poke(out, where, value):
+    for i in range(1):
+        out[where] = value
+
+
+def test_debug_mode_catches_reads_outside():
+    x, out = two()
+    reach(x, out, 0)
+    tack.set_debug(True)
+    exc = rejection(reach, x, out, 3)
+    assert "reach" in str(exc) and "x" in str(exc)
+    reach(x, out, 0)
+    assert out.numpy().tolist() == [0, 1, 2, 3]
+
+
+def test_debug_mode_stops_writes_outside():
+    base = np.zeros(16, dtype=np.float32)
+    middle = tack.from_dlpack(base[4:12])
+    tack.set_debug(True)
+    for where in (8, -1, 1000):
+        rejection(poke, middle, where, 5.0)
+        assert base.tolist() == [0.0] * 16
+    poke(middle, 7, 5.0)
+    assert base[11] == 5.0 and base.sum() == 5.0
+
+
 # E05: a kernel whose source nobody can read
 
 

@@ -6,13 +6,15 @@ Knows no dialect by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import ClassVar
 
+from tack.codegen.c_debug import check, nonzero, require_stored
+from tack.codegen.c_output import bitcast, count_bits, sample
 from tack.codegen.c_prelude import Prelude
 from tack.codegen.dialect import Dialect, unsigned_word
-from tack.codegen.emitter import Names, Text
-from tack.ir.nodes import IRCast, IRCond, IRConst, IRExpr, IRLoad, IRLogic, IRName, IROp
+from tack.codegen.emitter import Names, Text, bare
+from tack.ir.nodes import IRCast, IRCheck, IRCond, IRConst, IRExpr, IRLoad, IRLogic, IRName, IRNonzero, IROp, IRTextureSample
 from tack.ir.ops import OPS
 from tack.ir.types import BOOL, ScalarType
 
@@ -21,18 +23,6 @@ __all__ = ["ExprWriter", "bare"]
 # Expressions higher than this go through a temporary: compilers limit the nesting of brackets (clang to 256).
 _HEIGHT = 60
 _RING = ("add", "sub", "mul", "neg")
-
-
-def bare(text: str) -> str:
-    """The expression without brackets around the whole of it."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for k, char in enumerate(text):
-        depth += (char == "(") - (char == ")")
-        if depth == 0 and k < len(text) - 1:
-            return text
-    return text[1:-1]
 
 
 class ExprWriter:
@@ -44,6 +34,7 @@ class ExprWriter:
         self.names = Names()
         self.text = Text()
         self.temporaries: dict[str, ScalarType] = {}
+        self.relaxed: Set[str] = frozenset()  # arrays that atomics update
         self._tallest = 0
 
     def temporary(self, t: ScalarType) -> str:
@@ -83,7 +74,17 @@ class ExprWriter:
         return self.names(node.name)
 
     def _load(self, node: IRLoad) -> str:
-        return f"{self.names(node.array)}[{bare(self.expr(node.index[0]))}]"
+        index = bare(self.expr(node.index[0]))
+        require_stored(self, node.index[0], index)
+        return self.element(node.array, index, _type(node))
+
+    def element(self, array: str, index: str, t: ScalarType) -> str:
+        """An element of an array, to read or to assign."""
+        place = f"{self.names(array)}[{index}]"
+        return self.dialect.relaxed.format(type=self.prelude.type(t), place=place) if array in self.relaxed else place
+
+    def _lane(self, node: IROp) -> str:
+        return f"(i64){self.dialect.lane}"
 
     def _cast(self, node: IRCast) -> str:
         source, target = _type(node.value), node.type
@@ -222,6 +223,9 @@ class ExprWriter:
         IRCast: _cast,
         IRCond: _cond,
         IRLogic: _logic,
+        IRTextureSample: sample,
+        IRCheck: check,
+        IRNonzero: nonzero,
     }
     _BY_OP: ClassVar[dict[str, Callable[..., str]]] = {
         **dict.fromkeys(_RING, _ring),
@@ -233,8 +237,11 @@ class ExprWriter:
         **dict.fromkeys(("compare", "truth", "int", "div"), _plain),
         **dict.fromkeys(("extreme", "test"), _helper),
         "shift": _shift,
+        "bits": count_bits,
+        "bitcast": bitcast,
         "math": _math,
         "power": _pow,
+        "lane": _lane,
         "powi": _powi,
         "select": _select,
     }

@@ -10,26 +10,36 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tack.codegen.c_expr import ExprWriter, bare
+from tack.codegen.c_debug import mark_stored
+from tack.codegen.c_expr import bare
+from tack.codegen.c_output import print_line
+from tack.codegen.c_memory import MemoryWriter
 from tack.codegen.c_prelude import Prelude
 from tack.codegen.dialect import Dialect
+from tack.ir.bounds import result_prologue
 from tack.ir.facts import written_array_flags
 from tack.ir.nodes import (
     Block,
     IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
     IRBreak,
     IRConst,
     IRContinue,
+    IRDeclare,
     IREval,
     IRExpr,
     IRFor,
     IRFunc,
     IRIf,
     IRLeave,
+    IRPrint,
     IRRange,
     IRRegion,
     IRStmt,
     IRStore,
+    IRTextureSample,
     IRWhile,
 )
 from tack.ir.types import BOOL, i64, u64
@@ -73,9 +83,16 @@ def emit_kernel(func: IRFunc, dialect: Dialect, entry: str) -> str:
 
 
 def emit_unit(kernels: Sequence[tuple[IRFunc, str]], dialect: Dialect) -> str:
-    """A translation unit with several kernels, each with its own entry name; helper functions are shared."""
+    """A translation unit with several kernels, each with its own entry name; helper functions are shared.
+
+    A kernel with a result has a second entry, `<entry>_result`, for one lane after the launch: see `_KernelWriter.result`.
+    """
     prelude = Prelude(dialect)
-    texts = [_KernelWriter(func, dialect, prelude).kernel(entry) for func, entry in kernels]
+    texts: list[str] = []
+    for func, entry in kernels:
+        texts.append(_KernelWriter(func, dialect, prelude).kernel(entry))
+        if func.result is not None:
+            texts.append(_KernelWriter(func, dialect, prelude).result(func.result, f"{entry}_result"))
     return "\n\n".join([prelude.text(), *texts]) + "\n"
 
 
@@ -97,12 +114,11 @@ class _Target:
     through: list[_Target] = field(default_factory=list["_Target"])
 
 
-class _KernelWriter(ExprWriter):
+class _KernelWriter(MemoryWriter):
     """Writes one kernel."""
 
     def __init__(self, func: IRFunc, dialect: Dialect, prelude: Prelude) -> None:
-        super().__init__(dialect, prelude)
-        self.func = func
+        super().__init__(func, dialect, prelude)
         self.types = {local.name: local.type for local in func.locals}
         self.targets: list[_Target] = []
 
@@ -121,26 +137,57 @@ class _KernelWriter(ExprWriter):
         with text.indented():
             text.line(f"const u64 t_lane = {self.dialect.linear_index};")
             text.line("if (t_lane >= (u64)t_count) return;")
-            for declaration in self._declarations():
+            for declaration in (*self.array_declarations(), *self._declarations()):
                 text.line(declaration)
         text.lines += body
         text.line("}")
         return "\n".join(text.lines)
 
-    def _parameters(self) -> list[str]:
+    def result(self, value: IRExpr, entry: str) -> str:
+        """The function that writes the kernel's result to its last parameter (K6); it takes the kernel's own ones before.
+
+        It evaluates the prologue's part again: who launches it must have seen that the kernel stores to no array read there.
+        """
+        assert value.type is not None
+        t, text = self.prelude.type(value.type), self.text
+        with text.indented(), text.captured() as body:
+            self.block(result_prologue(self.func))
+            self.block(self.func.epilogue)
+            text.line(f"t_result[0] = {bare(self.expr(value))};")
+        parameters = self._own_parameters()
+        parameters.append(self.dialect.array.format(const="", restrict="", type=t, name="t_result", slot=len(parameters)))
+        parameters += self.dialect.extra_params
+        text.line(f"{self.dialect.kernel.format(entry=entry)}({', '.join(parameters)})")
+        text.line("{")
+        with text.indented():
+            text.line(f"if ({self.dialect.linear_index} != 0) return;")
+            for declaration in (*self.array_declarations(), *self._declarations()):
+                text.line(declaration)
+        text.lines += body
+        text.line("}")
+        return "\n".join(text.lines)
+
+    def _own_parameters(self) -> list[str]:
         parameters: list[str] = []
         for slot, (param, written) in enumerate(zip(self.func.params, written_array_flags(self.func), strict=True)):
             assert param.type is not None
+            if param.texture is not None:
+                parameters.append(self.dialect.texture.format(name=self.names(param.name), slot=slot))
+                continue
             shape = self.dialect.array if param.is_array else self.dialect.scalar
             parameters.append(
                 shape.format(
                     const="" if written else self.dialect.const,
-                    restrict=self.dialect.restrict if self.func.disjoint_arrays else "",
+                    restrict=self.dialect.restrict if self.func.disjoint_arrays and param.name not in self.relaxed else "",
                     type=self.prelude.type(param.type),
                     name=self.names(param.name),
                     slot=slot,
                 )
             )
+        return parameters
+
+    def _parameters(self) -> list[str]:
+        parameters = self._own_parameters()
         for slot, hidden in enumerate(hidden_parameters(self.func), len(parameters)):
             parameters.append(self.dialect.scalar.format(type="i64", name=hidden.name, slot=slot))
         return [*parameters, *self.dialect.extra_params]
@@ -199,7 +246,19 @@ class _KernelWriter(ExprWriter):
                 line(f"{self.names(stmt.name)} = {bare(self.expr(stmt.value))};")
             case IRStore():
                 value, index = bare(self.expr(stmt.value)), bare(self.expr(stmt.index[0]))
-                line(f"{self.names(stmt.array)}[{index}] = {value};")
+                assert stmt.value.type is not None
+                mark_stored(self, stmt.index[0], index)
+                line(f"{self.element(stmt.array, index, stmt.value.type)} = {value};")
+            case IRAtomic():
+                self.atomic(stmt)
+            case IRDeclare():
+                pass
+            case IRBarrier():
+                self.barrier()
+            case IRBlockReduce():
+                self.block_reduce(stmt)
+            case IRPrint():
+                print_line(self, stmt)
             case IREval():
                 line(f"(void){self.expr(stmt.value)};")
             case IRIf():

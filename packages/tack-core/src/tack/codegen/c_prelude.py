@@ -125,6 +125,10 @@ class Prelude:
         types = " ".join(f"typedef {self._dialect.types[t.name]} {t.name};" for t in used)
         return "\n".join(part for part in (self._dialect.header, types, *self._functions.values()) if part)
 
+    def define(self, name: str, result: str, params: str, body: str) -> None:
+        """Adds a function as it stands, unless it is there."""
+        self._functions.setdefault(name, f"{self._dialect.helper} {result} {name}({params}) {{ {body} }}")
+
     def _define(self, name: str, t: ScalarType, result: str, params: str, body: str) -> None:
         words = {"T": self.type(t)}
         if t.is_float:

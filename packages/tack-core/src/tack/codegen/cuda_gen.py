@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from tack.codegen.dialect import Dialect
+from tack.ir.nodes import LANES
 
 __all__ = ["BLOCK", "CUDA"]
 
-BLOCK = 256  # lanes in a block
+BLOCK = LANES
+
+# By operation and type; floats have no least and greatest of their own.
+_ATOMICS = {f"add.{t}": "atomicAdd({p}, {v})" for t in ("i32", "u32", "u64", "f32", "f64")}
+_ATOMICS["add.i64"] = "(i64)atomicAdd((u64*){p}, (u64){v})"
+_ATOMICS |= {f"{op.lower()}.{t}": f"atomic{op}({{p}}, {{v}})" for op in ("Min", "Max") for t in ("i32", "u32", "i64", "u64")}
 
 CUDA = Dialect(
     name="cuda",
@@ -30,5 +36,22 @@ CUDA = Dialect(
     scalar="{type} {name}",
     restrict="__restrict__ ",
     linear_index=f"(u64)blockIdx.x * {BLOCK} + threadIdx.x",
+    shared="__shared__ {type} {name}[{size}];",
+    lane="threadIdx.x",
+    barrier="__syncthreads()",
+    atomics=_ATOMICS,
+    flushing=frozenset({"add.f32"}),  # in global memory
+    compare_and_swap={"u32": "atomicCAS({p}, {old}, {new})", "u64": "atomicCAS({p}, {old}, {new})"},
+    to_bits={"f32": "__float_as_uint({value})", "f64": "(u64)__double_as_longlong({value})"},
+    relaxed="(*(volatile {type}*)&{place})",
+    bits={
+        "clz.u32": "__clz((int){x})", "clz.u64": "__clzll((i64){x})", "popcount.u32": "__popc({x})", "popcount.u64": "__popcll({x})",
+    },
+    prints={
+        **dict.fromkeys(("i8", "u8", "i16", "u16", "i32"), "%d"), "u32": "%u", "i64": "%lld", "u64": "%llu", "f32": "%.9g",
+        "f64": "%.17g", "bool": "%s",
+    },
+    texture="cudaTextureObject_t {name}",
+    sample="tex3D<float>({texture}, {u}, {v}, {w})",
     from_bits={"f32": "__uint_as_float({bits})", "f64": "__longlong_as_double({bits})"},
 )

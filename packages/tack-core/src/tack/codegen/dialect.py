@@ -33,6 +33,15 @@ class Dialect:
     `linear_index`: the number of the lane in the whole grid, a u64 expression. `from_bits`: how the float of a type is made
     of {bits}, an unsigned literal of its width. `math`: spellings of operations that differ from the op table's, by row name;
     f32 functions get `f32_suffix`.
+
+    Memory: `shared` ({type}, {name}, {size}) declares an array of the workgroup, `lane` is the number of a lane in it, `barrier`
+    makes all of them wait. `atomics`: operations on {p} and {v} that return the old value, by "add.i32" and so on; those in
+    `flushing` may take subnormal numbers for zero. `compare_and_swap` ({p}, {old}, {new}) for words of 32 and 64 bits,
+    `to_bits` ({value}) the reverse of `from_bits`. `pointer` ({type}) points to an element of an array parameter, `relaxed`
+    ({type}, {place}) is an element that other lanes update meanwhile.
+
+    `bits`: the counts "clz" and "popcount" of the word {x}, by "clz.u32" and so on. `prints`: conversions of `printf` by type name;
+    none where there is no `printf`. `texture` ({name}, {slot}) declares a 3-D texture, `sample` ({texture}, {u}, {v}, {w}) reads it.
     """
 
     name: str
@@ -50,6 +59,19 @@ class Dialect:
     extra_params: tuple[str, ...] = ()
     math: Mapping[str, str] = field(default_factory=dict[str, str])
     f32_suffix: str = "f"
+    shared: str = ""
+    lane: str = ""
+    barrier: str = ""
+    atomics: Mapping[str, str] = field(default_factory=dict[str, str])
+    flushing: frozenset[str] = frozenset()
+    compare_and_swap: Mapping[str, str] = field(default_factory=dict[str, str])
+    to_bits: Mapping[str, str] = field(default_factory=dict[str, str])
+    pointer: str = "{type}*"
+    relaxed: str = "{place}"
+    bits: Mapping[str, str] = field(default_factory=dict[str, str])
+    prints: Mapping[str, str] = field(default_factory=dict[str, str])
+    texture: str = ""
+    sample: str = ""
 
     def function(self, op: str, t: ScalarType) -> str:
         """The name of the math function of row `op` for float type `t`."""

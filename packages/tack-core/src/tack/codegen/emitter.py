@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-__all__ = ["Names", "Text"]
+__all__ = ["Names", "Text", "bare"]
 
 
 class Names:
@@ -70,3 +70,15 @@ class Text:
             yield self.lines
         finally:
             self.lines = kept
+
+
+def bare(text: str) -> str:
+    """The expression without brackets around the whole of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for k, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and k < len(text) - 1:
+            return text
+    return text[1:-1]

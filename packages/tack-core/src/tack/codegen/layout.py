@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tack.ir.nodes import (
+    ERRORS,
     Block,
     IRAssign,
+    IRAtomic,
     IRCast,
+    IRCheck,
     IRCond,
     IRConst,
     IRDimSize,
@@ -23,11 +26,14 @@ from tack.ir.nodes import (
     IRLoad,
     IRLogic,
     IRName,
+    IRNonzero,
     IROp,
     IRParam,
+    IRPrint,
     IRRegion,
     IRStmt,
     IRStore,
+    IRTextureSample,
     IRWhile,
 )  # fmt: skip
 from tack.ir.types import ScalarType
@@ -42,34 +48,47 @@ class PackLayout:
     """The slots of a pack, in order: `params`, `dims`, then start, size and step of each loop dimension, then `carried`.
 
     A parameter's slot holds an array's address, an integer's bits (extended by its own signedness) or a float's value as a
-    double. `dims` are the sizes that the launch range depends on. `carried` are the prologue's locals that the body reads, as
-    raw bits of their type.
+    double. `dims` are the sizes that the launch range depends on. Where the kernel `prints`, a slot with the address of
+    `void print(i64 site, ptr values)` follows them. `carried` are the prologue's locals that the body or the result reads, as raw
+    bits of their type. The last slot is that of a result of type `result`: an integer or truth value as i64, a float as a double.
     """
 
     params: tuple[IRParam, ...]
     dims: tuple[Dim, ...]
     rank: int
     carried: tuple[tuple[str, ScalarType], ...]
+    prints: bool = False
+    result: ScalarType | None = None
 
     @property
     def size(self) -> int:
         """Number of 8-byte slots."""
-        return len(self.params) + len(self.dims) + 3 * self.rank + len(self.carried)
+        return self.result_slot + (self.result is not None)
 
     @property
     def format(self) -> str:
         """The `struct` format of what the caller fills: one value for each parameter, then one for each of `dims`."""
-        return "=" + "".join(_code(param) for param in self.params) + "q" * len(self.dims)
+        return "=" + "".join(_code(param) for param in self.params) + "q" * len(self.dims) + "Q" * self.prints
+
+    @property
+    def print_slot(self) -> int:
+        """The slot of the address of `print`, where there is one."""
+        return len(self.params) + len(self.dims)
 
     @property
     def loop_slot(self) -> int:
         """The slot of the first dimension's start; size and step follow, then the next dimension."""
-        return len(self.params) + len(self.dims)
+        return self.print_slot + self.prints
 
     @property
     def carried_slot(self) -> int:
         """The slot of the first of `carried`."""
         return self.loop_slot + 3 * self.rank
+
+    @property
+    def result_slot(self) -> int:
+        """The slot of the result, where there is one."""
+        return self.carried_slot + len(self.carried)
 
 
 def _code(param: IRParam) -> str:
@@ -94,6 +113,7 @@ class BodyNames:
     single: set[str]
     shared: set[str]
     dims: dict[Dim, None]
+    prints: bool = False
 
 
 class _Scan:
@@ -137,6 +157,11 @@ class _Scan:
                 self.expr(stmt.value)
                 self.exprs(stmt.index)
                 self.names.stored.add(stmt.array)
+            case IRAtomic():
+                self.exprs((*stmt.index, stmt.value))
+                self.names.stored.add(stmt.array)
+                if stmt.result is not None:
+                    self._assign(stmt.result)
             case IREval():
                 self.expr(stmt.value)
             case IRIf():
@@ -150,6 +175,9 @@ class _Scan:
                 self._while(stmt)
             case IRRegion():
                 self.block(stmt.body)
+            case IRPrint():
+                self.names.prints = True
+                self.exprs(tuple([part for part in stmt.parts if not isinstance(part, str)]))
             case _:
                 pass
 
@@ -187,8 +215,16 @@ class _Scan:
             case IRLogic():
                 self.expr(expr.left)
                 self.expr(expr.right)
+            case IRCheck():
+                self.exprs(expr.index + expr.extents)
+                self.names.stored.add(ERRORS)
+            case IRNonzero():
+                self.expr(expr.value)
+                self.names.stored.add(ERRORS)
             case IRDimSize():
                 self.names.dims[(expr.array, expr.dim)] = None
+            case IRTextureSample():
+                self.exprs(expr.coords)
 
     def finish(self) -> BodyNames:
         self.names.shared &= self._assigned
@@ -214,8 +250,10 @@ def pack_layout(func: IRFunc, body: BodyNames | None = None) -> PackLayout:
     found = outside.finish()
     types = {local.name: local.type for local in func.locals}
     carried: list[tuple[str, ScalarType]] = []
-    for name in sorted((found.single | found.shared) & names.reads):
+    reads = names.reads if func.result is None else names.reads | body_names((*func.epilogue, IREval(func.result))).reads
+    for name in sorted((found.single | found.shared) & reads):
         type = types[name]
         assert type is not None
         carried.append((name, type))
-    return PackLayout(func.params, tuple(found.dims | names.dims), len(func.loop.dims), tuple(carried))
+    result = None if func.result is None else func.result.type
+    return PackLayout(func.params, tuple(found.dims | names.dims), len(func.loop.dims), tuple(carried), names.prints, result)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, ClassVar
 
+from tack.codegen.llvm_debug import check, nonzero, note_access
 from tack.codegen.llvm_math import convert, operate
 from tack.codegen.llvm_text import LLVM_TYPES, FunctionText, ModuleText, constant
 from tack.ir.nodes import (
+    BEFORE,
     IRCast,
+    IRCheck,
     IRCond,
     IRConst,
     IRDimSize,
@@ -16,6 +19,7 @@ from tack.ir.nodes import (
     IRLoad,
     IRLogic,
     IRName,
+    IRNonzero,
     IROp,
 )  # fmt: skip
 from tack.ir.ops import OPS
@@ -28,10 +32,11 @@ class ExprWriter(FunctionText):
     """Writes expressions. The writer of the function fills the tables of what names stand for.
 
     `values`: names that are one value (scalar parameters, loop variables, locals assigned once); `slots`: locals in memory;
-    `arrays`: each array's pointer; `dims`: the sizes that are known only at run time.
+    `arrays`: each array's pointer; `dims`: the sizes that are known only at run time; `iteration`: the number of the iteration,
+    which debug mode notes, and `failed`: the label that a failed check goes to; `relaxed`: the arrays that atomics update; `own`: the local arrays.
     """
 
-    __slots__ = ("arrays", "dims", "fma", "slots", "types", "values")
+    __slots__ = ("arrays", "dims", "failed", "fma", "iteration", "own", "relaxed", "slots", "types", "values")
 
     def __init__(self, module: ModuleText, fma: bool) -> None:
         super().__init__(module)
@@ -41,6 +46,9 @@ class ExprWriter(FunctionText):
         self.types: dict[str, ScalarType] = {}
         self.arrays: dict[str, str] = {}
         self.dims: dict[tuple[str, Any], str] = {}
+        self.relaxed: Set[str] = frozenset()
+        self.own: Set[str] = frozenset()
+        self.iteration, self.failed = str(BEFORE), "failed"
 
     def expr(self, node: IRExpr) -> str:
         """The value of a typed expression, evaluated here."""
@@ -63,11 +71,30 @@ class ExprWriter(FunctionText):
     def _load(self, node: IRLoad) -> str:
         assert node.type is not None
         t = LLVM_TYPES[node.type]
-        return self.op(f"load {t}, ptr {self.element(t, node.array, node.index)}, align 1")
+        return self.read(node.type, node.array, self.element(t, node.array, node.index, loads=True))
 
-    def element(self, t: str, array: str, index: tuple[IRExpr, ...]) -> str:
-        """The address of an array's element at a flat index."""
-        return self.op(f"getelementptr inbounds {t}, ptr {self.arrays[array]}, i64 {self.expr(index[0])}")
+    def read(self, type: ScalarType, array: str, place: str) -> str:
+        """The element at an address, by a relaxed atomic load where atomics update the array; an undefined one is some number."""
+        t = LLVM_TYPES[type]
+        if array in self.relaxed:
+            return self.op(f"load atomic {t}, ptr {place} monotonic, align {type.itemsize}")
+        value = self.op(f"load {t}, ptr {place}, align 1")
+        return self.op(f"freeze {t} {value}") if array in self.own else value
+
+    def write(self, type: ScalarType, array: str, place: str, value: str) -> None:
+        """Stores the element at an address, in the same manner."""
+        t = LLVM_TYPES[type]
+        if array in self.relaxed:
+            self.do(f"store atomic {t} {value}, ptr {place} monotonic, align {type.itemsize}")
+        else:
+            self.do(f"store {t} {value}, ptr {place}, align 1")
+
+    def element(self, t: str, array: str, index: tuple[IRExpr, ...], *, loads: bool = False) -> str:
+        """The address of an array's element at a flat index, to load it or to store to it."""
+        flat = self.expr(index[0])
+        if isinstance(index[0], IRCheck):
+            note_access(self, index[0], flat, loads)
+        return self.op(f"getelementptr inbounds {t}, ptr {self.arrays[array]}, i64 {flat}")
 
     def _op(self, node: IROp) -> str:
         args: list[str] = []
@@ -116,10 +143,11 @@ class ExprWriter(FunctionText):
 
     _WRITERS: ClassVar[dict[type[Any], Callable[[Any, Any], str]]] = {
         IRConst: _const, IRName: _name, IRDimSize: _dim, IRLoad: _load, IROp: _op, IRCast: _cast, IRLogic: _logic, IRCond: _cond,
+        IRCheck: check, IRNonzero: nonzero,
     }  # fmt: skip
 
 
-_CHEAP_RULES = frozenset({"arith", "int", "shift", "compare", "truth", "extreme", "select", "test"})
+_CHEAP_RULES = frozenset({"arith", "int", "shift", "compare", "truth", "extreme", "select", "test", "bits", "bitcast"})
 _DEAR = frozenset({"floordiv", "mod"})
 
 

@@ -2,19 +2,24 @@
 
 `i64 enter(ptr pack)` computes the launch range, writes it, and runs the prologue; it returns the number of iterations, -1 for a
 zero step and -2 for a range of more than 2^63 - 1 points. `void body(i64 lo, i64 hi, ptr pack)` runs a part of them.
-`i64 run(ptr pack, i64 serial_max)` does both if there are at most `serial_max`, then returns 0.
+`i64 run(ptr pack, i64 serial_max)` does both if there are at most `serial_max`, then returns 0. A kernel with a result has also
+`void finish(ptr pack)`, which computes it after all iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 
 from tack.codegen.layout import BodyNames, PackLayout, body_names, pack_layout
 from tack.codegen.llvm_stmt import BlockWriter
 from tack.codegen.llvm_text import LLVM_TYPES, ModuleText
 from tack.codegen.llvm_walk import write_rows, write_steps
-from tack.ir.nodes import IRConst, IRFunc, IRParam, IRRange
+from tack.ir.bounds import result_prologue
+from tack.ir.facts import atomic_targets, local_arrays, prints_of
+from tack.ir.nodes import AFTER, ERRORS, IRConst, IREval, IRExpr, IRFunc, IRParam, IRRange
 from tack.ir.types import BOOL, ScalarType, f32, i64, u64
+from tack.ir.walk import assigned_names
 
 __all__ = ["emit_kernels", "emit_module"]
 
@@ -49,6 +54,8 @@ def _emit(module: ModuleText, func: IRFunc, layout: PackLayout | None, prefix: s
         _body(module, func, layout, prefix),
         _run(prefix),
     ]
+    if func.result is not None:
+        module.functions.append(_finish(module, func, func.result, layout, prefix))
 
 
 # ---------------------------------------------------------------------------------------------------- reading the pack
@@ -95,6 +102,7 @@ def _enter(module: ModuleText, func: IRFunc, layout: PackLayout, prefix: str) ->
         (f.arrays if param.is_array else f.values)[param.name] = _read_param(f, param, k)
     for k, dim in enumerate(layout.dims, len(func.params)):
         f.dims[dim] = _read(f, k, "i64")
+    f.relaxed = atomic_targets(func).keys()
     used = body_names(func.bound_prologue + func.prologue)
     types = {local.name: local.type for local in func.locals}
     for name in sorted(used.single | used.shared):
@@ -104,13 +112,53 @@ def _enter(module: ModuleText, func: IRFunc, layout: PackLayout, prefix: str) ->
     f.branch(f.op(f"icmp eq i64 {count}, 0"), "none", "prologue")
     f.label("prologue")
     f.statements(func.prologue)
-    for k, (name, type) in enumerate(layout.carried, layout.carried_slot):
-        _write_carried(f, f.op(f"load {LLVM_TYPES[type]}, ptr {f.slots[name]}"), type, k)
+    _carry(f, layout, {name for name, _ in layout.carried})
     f.do(f"ret i64 {count}")
-    for label, value in (("none", 0), ("zero", -1), ("refused", -2)):
+    if func.result is not None:
+        f.label("none")
+        needed = result_prologue(func)
+        f.statements(needed)
+        _carry(f, layout, assigned_names(needed))
+        f.do("ret i64 0")
+    for label, value in (("none", 0), ("zero", -1), ("refused", -2))[func.result is not None :]:
         f.label(label)
         f.do(f"ret i64 {value}")
+    _end_failed(f, "ret i64 0")
     return f.text(f"define i64 @{prefix}enter(ptr %pack) nounwind")
+
+
+def _end_failed(f: BlockWriter, leave: str) -> None:
+    """Debug mode: where a check outside the loop goes that has failed."""
+    if ERRORS in f.arrays:
+        f.label(f.failed)
+        f.do(leave)
+
+
+def _carry(f: BlockWriter, layout: PackLayout, names: set[str]) -> None:
+    """Writes the values of `names` to the pack, as far as it carries them."""
+    for k, (name, type) in enumerate(layout.carried, layout.carried_slot):
+        if name in names:
+            _write_carried(f, f.op(f"load {LLVM_TYPES[type]}, ptr {f.slots[name]}"), type, k)
+
+
+def _finish(module: ModuleText, func: IRFunc, result: IRExpr, layout: PackLayout, prefix: str) -> str:
+    f = BlockWriter(module, func.fma)
+    for k, param in enumerate(func.params):
+        (f.arrays if param.is_array else f.values)[param.name] = _read_param(f, param, k)
+    f.relaxed = atomic_targets(func).keys()
+    used = body_names((*func.epilogue, IREval(result)))
+    types = {local.name: local.type for local in func.locals}
+    for name in sorted(used.single | used.shared):
+        f.slot(name, types.get(name) or i64)
+    for k, (name, type) in enumerate(layout.carried, layout.carried_slot):
+        if name in used.reads:
+            f.assign(name, _read_carried(f, type, k))
+    f.iteration = str(AFTER)
+    f.statements(func.epilogue)
+    f.do(f"store {f.wide(f.expr(result), result.type)}, ptr {_slot(f, layout.result_slot)}")
+    f.do("ret void")
+    _end_failed(f, "ret void")
+    return f.text(f"define void @{prefix}finish(ptr %pack) nounwind")
 
 
 def _bounds(f: BlockWriter, func: IRFunc, layout: PackLayout) -> str:
@@ -205,21 +253,28 @@ def _pass(param: IRParam) -> str:
 def _loop(module: ModuleText, func: IRFunc, layout: PackLayout, names: BodyNames, prefix: str) -> str:
     """The iterations `lo` to `hi`, as a function of typed arguments: only arguments can be promised not to alias."""
     f = BlockWriter(module, func.fma)
+    f.relaxed = atomic_targets(func).keys()
     heads = [f"{_COUNT} %lo", f"{_COUNT} %hi"]
     for param in func.params:
         place = "%" + f.names(param.name)
         if param.is_array:
             f.arrays[param.name] = place
-            alone = "noalias " if func.disjoint_arrays else ""
+            alone = "noalias " if func.disjoint_arrays and param.name not in f.relaxed else ""
             only = "" if param.name in names.stored else "readonly "
             heads.append(f"ptr {alone}{only}captures(none) {place}")
         else:
             f.values[param.name] = place
             heads.append(f"{_pass(param)} noundef {place}")
+    heads += ["ptr noundef %t_print"] if layout.prints else []
     heads += [f"{_COUNT if 'size' in word else 'i64 noundef'} {word}" for word, _ in _range_words(func, layout)]
     types = {local.name: local.type for local in func.locals}
     for name in sorted(names.shared):
         f.slot(name, types.get(name) or i64)
+    _allocate(f, func)
+    if layout.prints:
+        nodes = prints_of(func)
+        f.sites = {id(node): k for k, node in enumerate(nodes)}
+        f.do(f"%t_printed = alloca [{max(len(node.parts) for node in nodes)} x i64]")
     fresh: list[tuple[str, str]] = []
     for name, type in layout.carried:
         place = "%" + f.names(name)
@@ -232,10 +287,20 @@ def _loop(module: ModuleText, func: IRFunc, layout: PackLayout, names: BodyNames
     return f.text(f"define internal void @{prefix}loop({', '.join(heads)}) noinline nounwind")
 
 
+def _allocate(f: BlockWriter, func: IRFunc) -> None:
+    """Gives each local array its place, one for all iterations: what an iteration finds in it is undefined (M5)."""
+    f.own = local_arrays(func).keys()
+    for array in func.arrays:
+        assert array.type is not None and not array.shared
+        place = f.arrays[array.name] = "%" + f.names(array.name)
+        f.do(f"{place} = alloca [{prod((*array.shape, *array.element))} x {LLVM_TYPES[array.type]}], align 16")
+
+
 def _body(module: ModuleText, func: IRFunc, layout: PackLayout, prefix: str) -> str:
     f = BlockWriter(module, func.fma)
     args = ["i64 %lo", "i64 %hi"]
     args += [f"{_pass(param)} {_read_param(f, param, k)}" for k, param in enumerate(func.params)]
+    args += [f"ptr {_read(f, layout.print_slot, 'ptr')}"] if layout.prints else []
     args += [f"i64 {_read(f, slot, 'i64')}" for _, slot in _range_words(func, layout)]
     for k, (_, type) in enumerate(layout.carried, layout.carried_slot):
         args.append(f"{LLVM_TYPES[type]} {_read_carried(f, type, k)}")

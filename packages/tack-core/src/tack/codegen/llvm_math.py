@@ -213,10 +213,21 @@ def _isfinite(f: FunctionText, node: IROp, args: Args, type: ScalarType, fma: bo
     return f.op(f"fcmp olt {t} {f.intrinsic('fabs', t, args[0])}, {constant(math.inf, type)}")
 
 
+def _bits(f: FunctionText, node: IROp, args: Args, type: ScalarType, fma: bool) -> str:
+    return f.intrinsic(OPS[node.op].llvm[0], LLVM_TYPES[type], *args, suffix=", i1 false" if node.op == "clz" else "")
+
+
+def _bitcast(f: FunctionText, node: IROp, args: Args, type: ScalarType, fma: bool) -> str:
+    assert node.type is not None
+    s, t = LLVM_TYPES[type], LLVM_TYPES[node.type]
+    return args[0] if s == t else f.op(f"bitcast {s} {args[0]} to {t}")
+
+
 _Special = Callable[[FunctionText, IROp, Args, ScalarType, bool], str]
 _SPECIAL: dict[str, _Special] = {
     "floordiv": _floordiv, "mod": _mod, "fmod": _fmod, "pow": _pow, "powi": _powi, "shl": _shift, "shr": _shift,
     "select": _select, "abs": _abs, "min": _extreme, "max": _extreme, "isnan": _isnan, "isinf": _isinf, "isfinite": _isfinite,
+    "clz": _bits, "popcount": _bits, "bitcast": _bitcast,
 }  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------ conversions

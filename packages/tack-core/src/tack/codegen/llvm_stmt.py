@@ -6,38 +6,47 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tack.codegen.emitter import Names
+from tack.codegen.llvm_atomic import atomic
 from tack.codegen.llvm_expr import ExprWriter
+from tack.codegen.llvm_math import convert
 from tack.codegen.llvm_text import LLVM_TYPES, ModuleText
 from tack.ir.nodes import (
     Block,
     IRAssign,
+    IRAtomic,
     IRBreak,
     IRConst,
     IRContinue,
+    IRDeclare,
     IREval,
     IRExpr,
     IRFor,
     IRIf,
     IRLeave,
+    IRPrint,
     IRRegion,
     IRStore,
     IRWhile,
 )  # fmt: skip
-from tack.ir.types import ScalarType, u64
+from tack.ir.types import ScalarType, f64, i64, u64
 
 __all__ = ["BlockWriter"]
 
 
 class BlockWriter(ExprWriter):
-    """Writes statements. `loops` holds the labels that `continue` and `break` go to, innermost last."""
+    """Writes statements. `loops` holds the labels that `continue` and `break` go to, innermost last.
 
-    __slots__ = ("loops", "names", "regions")
+    `sites` numbers the prints, by `id`; their values go through the memory at %t_printed, and %t_print is what they call.
+    """
+
+    __slots__ = ("loops", "names", "regions", "sites")
 
     def __init__(self, module: ModuleText, fma: bool) -> None:
         super().__init__(module, fma)
         self.names = Names()
         self.loops: list[tuple[str, str]] = []
         self.regions: dict[str, str] = {}
+        self.sites: dict[int, int] = {}
 
     def slot(self, name: str, type: ScalarType) -> str:
         """Gives local `name` a place in memory (LLVM's passes make registers of these); only in the entry block."""
@@ -68,12 +77,37 @@ class BlockWriter(ExprWriter):
     def _store(self, stmt: IRStore) -> bool:
         assert stmt.value.type is not None
         t, value = LLVM_TYPES[stmt.value.type], self.expr(stmt.value)
-        self.do(f"store {t} {value}, ptr {self.element(t, stmt.array, stmt.index)}, align 1")
+        self.write(stmt.value.type, stmt.array, self.element(t, stmt.array, stmt.index), value)
+        return True
+
+    def _atomic(self, stmt: IRAtomic) -> bool:
+        type = stmt.value.type
+        assert type is not None
+        t = LLVM_TYPES[type]
+        place, value = self.element(t, stmt.array, stmt.index), self.expr(stmt.value)
+        old = atomic(self, stmt.op, type, place, value)
+        if stmt.result is not None:
+            self.assign(stmt.result, old)
         return True
 
     def _eval(self, stmt: IREval) -> bool:
         self.expr(stmt.value)
         return True
+
+    def _print(self, stmt: IRPrint) -> bool:
+        numbers = [part for part in stmt.parts if not isinstance(part, str)]
+        for k, value in enumerate([self.wide(self.expr(part), part.type) for part in numbers]):
+            self.do(f"store {value}, ptr {self.op(f'getelementptr inbounds i64, ptr %t_printed, i64 {k}')}")
+        self.do(f"call void %t_print(i64 {self.sites[id(stmt)]}, ptr %t_printed)")
+        return True
+
+    def wide(self, value: str, type: ScalarType | None) -> str:
+        """A number in 8 bytes, with its type before it: an integer or truth value as i64, a float as a double."""
+        assert type is not None
+        wanted = f64 if type.is_float else i64
+        if type is u64:
+            return f"i64 {value}"
+        return f"{LLVM_TYPES[wanted]} {convert(self, value, type, wanted)}"
 
     def _if(self, stmt: IRIf) -> bool:
         test, n = self.expr(stmt.test), self.fresh()
@@ -204,4 +238,5 @@ class BlockWriter(ExprWriter):
     _STATEMENTS: ClassVar[dict[type[Any], Callable[[Any, Any], bool]]] = {
         IRAssign: _assign, IRStore: _store, IREval: _eval, IRIf: _if, IRFor: _for, IRWhile: _while, IRBreak: _break,
         IRContinue: _continue, IRRegion: _region, IRLeave: _leave,
+        IRPrint: _print, IRAtomic: _atomic, IRDeclare: lambda f, stmt: True,
     }  # fmt: skip

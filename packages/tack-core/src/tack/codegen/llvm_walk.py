@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tack.codegen.llvm_stmt import BlockWriter
-from tack.ir.nodes import IRConst, IRExpr, IRParallel, IRRange
+from tack.ir.nodes import ERRORS, IRConst, IRExpr, IRParallel, IRRange
 from tack.ir.types import u64
 
 __all__ = ["write_rows", "write_steps"]
@@ -31,6 +31,7 @@ def write_steps(f: BlockWriter, loop: IRParallel, fresh: Fresh) -> None:
         f.do(f"%i = phi i64 [ {begin}, %first ], [ %i.next, %next ]")
     else:
         variable = "%n" if start == "0" else f.op(f"add nsw i64 {start}, %n")
+    f.iteration = "%n"
     _iteration(f, loop, [(dim, variable)], fresh, "next")
     f.label("next")
     if begin:
@@ -57,6 +58,7 @@ def _iteration(f: BlockWriter, loop: IRParallel, variables: list[tuple[IRRange, 
         f.loop_variable(dim.var, value)
     for name, value in fresh:
         f.assign(name, value)
+    f.failed = proceed
     f.loops.append((proceed, ""))
     if f.statements(loop.body):
         f.goto(proceed)
@@ -93,6 +95,8 @@ def write_rows(f: BlockWriter, loop: IRParallel, fresh: Fresh) -> None:
     for k, dim in enumerate(loop.dims):
         start, index = _word(dim.start, f"%t_start{k}"), (*digits, "%n")[k]
         variables.append((dim, index if start == "0" else f.op(f"add nsw i64 {start}, {index}")))
+    if ERRORS in f.arrays:
+        f.iteration = f.op(f"add i64 {f.op(f'mul i64 %r, {sizes[last]}')}, %n")
     _iteration(f, loop, variables, fresh, "next")
     f.label("next")
     f.do("%n.next = add nuw nsw i64 %n, 1")

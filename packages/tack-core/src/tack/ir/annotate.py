@@ -17,9 +17,13 @@ from tack.ir.mixed import check_mixed
 from tack.ir.nodes import (
     Block,
     IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
     IRBreak,
     IRConst,
     IRContinue,
+    IRDeclare,
     IREval,
     IRExpr,
     IRFor,
@@ -27,8 +31,10 @@ from tack.ir.nodes import (
     IRIf,
     IRLeave,
     IRLocal,
+    IRNonzero,
     IRParallel,
     IRParam,
+    IRPrint,
     IRRange,
     IRRegion,
     IRStmt,
@@ -59,26 +65,29 @@ class _Annotator(Expressions):
 
     def __init__(self, func: IRFunc, found: LocalTypes, default_float: ScalarType) -> None:
         arrays = {p.name: p.type for p in func.params if p.is_array and p.type is not None}
+        arrays |= {each.name: each.type for each in func.arrays if each.type is not None}
         super().__init__(func.name, found.names, arrays, default_float)
         self.func, self.by_local = func, found.by_local
         self.locals = {local.name: local for local in func.locals}
         self._statements: dict[type, Callable[[Any], IRStmt]] = {
             IRAssign: self._assign, IRStore: self._store, IREval: self._eval, IRIf: self._if, IRFor: self._for,
             IRWhile: self._while, IRRegion: lambda n: IRRegion(n.label, self.block(n.body), n.span),
-            IRBreak: lambda n: n, IRContinue: lambda n: n, IRLeave: lambda n: n,
+            IRBreak: lambda n: n, IRContinue: lambda n: n, IRLeave: lambda n: n, IRPrint: self._print,
+            IRAtomic: self._atomic, IRDeclare: lambda n: n, IRBarrier: lambda n: n, IRBlockReduce: self._block_reduce,
         }  # fmt: skip
 
     def run(self) -> IRFunc:
         func = self.func
         bound_prologue, prologue = self.block(func.bound_prologue), self.block(func.prologue)
         dims = tuple([self._dim(each) for each in func.loop.dims])
-        body = self.block(func.loop.body)
+        body, epilogue = self.block(func.loop.body), self.block(func.epilogue)
+        result = None if func.result is None else self.alone(self.expr(func.result))
         weak = {name for name, t in self.names.items() if t is WEAK_FLOAT or isinstance(t, Lit)}
         if weak:
-            bound_prologue, prologue, body = self.spread_weak((bound_prologue, prologue, body), weak)
+            bound_prologue, prologue, body, epilogue = self.spread_weak((bound_prologue, prologue, body, epilogue), weak)
         return replace(
             func, bound_prologue=bound_prologue, prologue=prologue, loop=IRParallel(dims, body, func.loop.span),
-            locals=self._typed_locals(weak), stage="typed", default_float=self.default_float,
+            epilogue=epilogue, result=result, locals=self._typed_locals(weak), stage="typed", default_float=self.default_float,
         )  # fmt: skip
 
     def _typed_locals(self, weak: set[str]) -> tuple[IRLocal, ...]:
@@ -153,8 +162,23 @@ class _Annotator(Expressions):
         self.check_size(value, t)
         return IRStore(node.array, (self.expr(index),), self.coerce(value, t), node.span)
 
+    def _atomic(self, node: IRAtomic) -> IRAtomic:
+        (index,), value = node.index, self.expr(node.value)
+        t = self.arrays[node.array]
+        self.check_size(value, t)
+        return IRAtomic(node.op, node.array, (self.expr(index),), self.coerce(value, t), node.result, node.span)
+
+    def _block_reduce(self, node: IRBlockReduce) -> IRBlockReduce:
+        value, t = self.expr(node.value), self.names[node.result]
+        assert isinstance(t, ScalarType)
+        self.check_size(value, t)
+        return IRBlockReduce(node.op, self.coerce(value, t), node.result, node.span)
+
     def _eval(self, node: IREval) -> IREval:
         return IREval(self.alone(self.expr(node.value)), node.span)
+
+    def _print(self, node: IRPrint) -> IRPrint:
+        return IRPrint(tuple([part if isinstance(part, str) else self.alone(self.expr(part)) for part in node.parts]), node.span)
 
     def _if(self, node: IRIf) -> IRIf:
         return IRIf(self.condition(node.test), self.block(node.then), self.block(node.orelse), node.span)
@@ -177,6 +201,8 @@ class _Annotator(Expressions):
 
     def _bound(self, node: IRExpr, parallel: bool) -> IRExpr:
         """A range's start, end or step as i64; a parallel loop's u64 stays, so that a bound beyond i64 can be refused."""
+        if isinstance(node, IRNonzero):
+            return IRNonzero(self._bound(node.value, parallel), node.site, i64, node.span)
         value = self.expr(node)
         t = self.abstract(value)
         if isinstance(t, ScalarType) and t.is_float:
@@ -192,7 +218,7 @@ class _Annotator(Expressions):
 
     # -------------------------------------------------------------------------------------------------- weak locals
 
-    def spread_weak(self, blocks: tuple[Block, Block, Block], weak: set[str]) -> tuple[Block, Block, Block]:
+    def spread_weak(self, blocks: tuple[Block, ...], weak: set[str]) -> tuple[Block, ...]:
         """T8: replaces each assignment of a weak local by one for every type that its value is used as.
 
         Each converts the literals once, from their exact values, to the type that the use asked for.
@@ -218,8 +244,7 @@ class _Annotator(Expressions):
                 return [IRAssign(variant, values[id(stmt), t], stmt.span) for variant, t in uses]
             return [stmt]
 
-        first, second, third = blocks
-        return expand_block(first, replaced), expand_block(second, replaced), expand_block(third, replaced)
+        return tuple([expand_block(block, replaced) for block in blocks])
 
 
 def _unsigned(t: AType) -> bool:

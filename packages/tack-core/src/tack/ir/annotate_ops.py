@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tack.ir.literals import TRUTH, Lit, fold, hull, literal_type, of_type, range_of
-from tack.ir.nodes import IRCast, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp
+from tack.ir.nodes import IRCast, IRCheck, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp, IRTextureSample
 from tack.ir.ops import OPS
-from tack.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType, i32, i64
+from tack.ir.types import BOOL, DTYPES, WEAK_FLOAT, WEAK_INT, ScalarType, f32, i32, i64
 from tack.ir.typing_errors import conflict, needs_integer, refusal, source_text, symbol, too_large, type_name
 from tack.ir.typing_rules import (
     AType,
@@ -45,13 +45,15 @@ class Expressions:
         self.variants: dict[tuple[str, ScalarType], str] = {}  # weak locals by the type they are used as
         self._by_class: dict[type, Callable[[Any], IRExpr]] = {
             IRConst: self._const, IRName: self._name, IRLoad: self._load, IRCast: self._cast, IRCond: self._cond,
-            IRLogic: self._logic, IROp: self._op, IRDimSize: lambda n: IRDimSize(n.array, n.dim, i64, n.span),
+            IRLogic: self._logic, IROp: self._op, IRCheck: self._check, IRDimSize: lambda n: IRDimSize(n.array, n.dim, i64, n.span),
+            IRTextureSample: self._sample,
         }  # fmt: skip
         self._by_rule: dict[str, Callable[[IROp], IRExpr]] = {
             "arith": self._arith, "int": self._int, "extreme": self._arith, "shift": self._shift, "power": self._power,
             "div": self._div, "compare": self._compare, "truth": self._not, "select": self._select, "math": self._math,
             "test": self._math, "index": self._index, "to_int": self._to_int, "to_float": self._to_float,
-            "to_bool": lambda n: self.condition(n.args[0]),
+            "to_bool": lambda n: self.condition(n.args[0]), "bits": self._bits, "bitcast": self._bitcast,
+            "lane": lambda n: IROp(n.op, (), i64, n.span),
         }  # fmt: skip
 
     def expr(self, node: IRExpr) -> IRExpr:
@@ -209,6 +211,10 @@ class Expressions:
     def _load(self, node: IRLoad) -> IRExpr:
         return IRLoad(node.array, tuple(self.exprs(node.index)), self.arrays[node.array], node.span)
 
+    def _check(self, node: IRCheck) -> IRExpr:
+        index, extents = tuple(self.exprs(node.index)), tuple(self.exprs(node.extents))
+        return IRCheck(node.array, index, extents, node.site, node.stored, i64, node.span)
+
     def _cast(self, node: IRCast) -> IRExpr:
         value, t = self.expr(node.value), node.type
         # A cast to the type it has already stays where it keeps a product from being fused (E5: it is a call).
@@ -328,6 +334,36 @@ class Expressions:
         t = math_type([self.abstract(arg) for arg in args], self.default_float)
         result = BOOL if OPS[node.op].rule == "test" else t
         return IROp(node.op, tuple([self.coerce(arg, t) for arg in args]), result, node.span)
+
+    def _bits(self, node: IROp) -> IRExpr:
+        """`clz` and `popcount`: a literal counts in the type that it has alone."""
+        (value,) = self.exprs(node.args)
+        if value.type is not None and value.type.is_float:
+            raise needs_integer(self.kernel, node.args[0], f"the operand of `{node.op}()`", value.type)
+        value = self.coerce(value, i32) if value.type is BOOL else self.alone(value)
+        return IROp(node.op, (value,), value.type, node.span)
+
+    def _bitcast(self, node: IROp) -> IRExpr:
+        """A literal first becomes a number of the same kind and of the target's width."""
+        (value,), target = self.exprs(node.args), node.type
+        assert target is not None
+        have = self.abstract(value)
+        if is_weak(have):
+            lit = as_lit(have)
+            kinds = ("float",) if lit is None else ("uint", "int")
+            same = [t for kind in kinds for t in DTYPES if t.bits == target.bits and t.kind == kind]
+            found = next((t for t in same if lit is None or fits(lit, t)), None)
+            value = self.coerce(value, found) if found else self.alone(value)
+        assert value.type is not None
+        if value.type.bits != target.bits:
+            text = f"`bitcast({target}, ...)` of a {value.type}, which has {value.type.bits} bits and not {target.bits}."
+            same = " or ".join(f"tack.{t.name}" for t in DTYPES if t.bits == value.type.bits and t is not value.type)
+            raise refusal(self.kernel, node, text, f"Cast it first, or take the bits as {same}.")
+        return value if value.type is target else IROp("bitcast", (value,), target, node.span)
+
+    def _sample(self, node: IRTextureSample) -> IRExpr:
+        u, v, w = (self.coerce(arg, f32) for arg in self.exprs(node.coords))
+        return IRTextureSample(node.texture, (u, v, w), f32, node.span)
 
     def _not(self, node: IROp) -> IRExpr:
         value = self.condition(node.args[0])

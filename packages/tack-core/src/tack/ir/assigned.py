@@ -16,15 +16,18 @@ from tack.ir.nodes import (
     IRBreak,
     IRConst,
     IRContinue,
+    IRDeclare,
     IRExpr,
     IRFor,
     IRFunc,
     IRIf,
     IRLeave,
+    IRLoad,
     IRName,
     IRNode,
     IRRegion,
     IRStmt,
+    IRStore,
     IRWhile,
 )  # fmt: skip
 from tack.ir.walk import assigned_names, children, walk
@@ -69,6 +72,8 @@ class _Checker:
         self.func = func
         # Locals that the compiler made have names that are no identifiers; they are written where they are read.
         self.locals = {local.name: local.source_name for local in func.locals if local.source_name.isidentifier()}
+        self.arrays = {array.name for array in func.arrays}
+        self.locals |= {array.name: array.source_name for array in func.arrays}
         self.by_base: dict[str, list[str]] = {}
         for name in self.locals:
             self.by_base.setdefault(base_name(name), []).append(name)
@@ -80,6 +85,10 @@ class _Checker:
         state = self.block(self.func.prologue, state)
         if state is None:
             return
+        if self.func.result is not None:  # what the iterations assign is theirs (K3)
+            after = self.block(self.func.epilogue, state.copy())
+            if after is not None:
+                self.expr(self.func.result, after)
         for dim in self.func.loop.dims:
             self.expr(dim.start, state)
             self.expr(dim.end, state)
@@ -101,6 +110,9 @@ class _Checker:
         if isinstance(node, IRAssign):
             self.expr(node.value, state)
             state.unassigned.pop(node.name, None)
+            return state
+        if isinstance(node, IRDeclare):
+            state.unassigned.pop(node.array, None)
             return state
         if isinstance(node, IRIf):
             self.expr(node.test, state)
@@ -130,7 +142,9 @@ class _Checker:
         if isinstance(node, IRLeave):
             self.regions[node.label].append((state, f"the function returns{_line(node.span)}"))
             return None
-        for child in children(node):  # stores and expressions
+        if isinstance(node, IRStore) and node.array in state.unassigned:
+            self.refuse(node.array, node.span, state.unassigned[node.array])
+        for child in children(node):  # stores, atomics and expressions
             self.expr(child, state)
         return state
 
@@ -209,11 +223,18 @@ class _Checker:
         if not state.unassigned:
             return
         for each in walk(node):
-            if isinstance(each, IRName) and each.name in state.unassigned:
-                self.refuse(each, state.unassigned[each.name])
+            if isinstance(each, IRName):
+                if each.name in state.unassigned:
+                    self.refuse(each.name, each.span, state.unassigned[each.name])
+            elif isinstance(each, IRLoad) and each.array in state.unassigned:
+                self.refuse(each.array, each.span, state.unassigned[each.array])
 
-    def refuse(self, node: IRName, why: str) -> None:
-        name = self.locals[node.name]
+    def refuse(self, name: str, span: Span | None, why: str) -> None:
+        array, name = name in self.arrays, self.locals[name]
+        if array:
+            when = f": it is not when {why}" if why else ""
+            message = f"local array '{name}' is used where it may not be declared{when}"
+            raise fail(NameError, message, kernel=self.func.name, span=span, remedy="Declare it before, on every path.")
         if why.startswith("it was"):
             message, remedy = f"'{name}' is read where {why}", "Copy it to another local inside the loop."
         elif why:
@@ -221,7 +242,7 @@ class _Checker:
             remedy = "Assign it a first value before."
         else:
             message, remedy = f"local '{name}' is read before it is assigned", "Assign it a first value before."
-        raise fail(NameError, message, kernel=self.func.name, span=node.span, remedy=remedy)
+        raise fail(NameError, message, kernel=self.func.name, span=span, remedy=remedy)
 
 
 def _line(span: Span | None) -> str:

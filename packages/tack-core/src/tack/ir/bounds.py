@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tack.errors import fail
-from tack.ir.nodes import Block, IRFunc, IRIf, IRLoad, IRStmt
-from tack.ir.walk import assigned_names, names_read, walk, with_parts
+from tack.ir.nodes import EXTENTS, Block, IRDeclare, IRFunc, IRIf, IRLoad, IRStmt, IRTextureSample
+from tack.ir.walk import assigned_names, expand_block, names_read, walk, walk_statements, with_parts
 
-__all__ = ["split_prologue"]
+__all__ = ["result_prologue", "split_prologue"]
 
 
 def split_prologue(func: IRFunc) -> IRFunc:
@@ -34,18 +34,37 @@ def _split(func: IRFunc) -> IRFunc:
     _no_loads(func, (*dims, *bound))
     needed = assigned_names(bound)
     rest = assigned_names(prologue) - needed
-    roots = names_read(func.loop.body) | rest
+    roots = names_read(func.loop.body) | _names_of_result(func) | rest
     for assigned, read in _units(prologue):
         if not assigned:
             roots |= read
-    return with_parts(func, _drop(prologue, needed - _closure(prologue, roots)), bound, dims, func.loop.body)
+    prologue = _drop(prologue, needed - _closure(prologue, roots))
+    # A local array declared in front of the loop is each iteration's own (K2, K3): its declaration starts the body.
+    declared = tuple(stmt for stmt in walk_statements(prologue) if isinstance(stmt, IRDeclare))
+    if declared:
+        prologue = expand_block(prologue, lambda stmt: () if isinstance(stmt, IRDeclare) else (stmt,))
+    return with_parts(func, prologue, bound, dims, declared + func.loop.body, func.epilogue, func.result)
+
+
+def result_prologue(func: IRFunc) -> Block:
+    """K2: the part of the prologue that the kernel's result needs, which is evaluated even where no iteration runs."""
+    return _keep(func.prologue, _closure(func.prologue, _names_of_result(func)))
+
+
+def _names_of_result(func: IRFunc) -> set[str]:
+    return set() if func.result is None else names_read((*func.epilogue, func.result))
 
 
 def _no_loads(func: IRFunc, roots: tuple[Any, ...]) -> None:
     for node in walk(roots):
-        if isinstance(node, IRLoad):
+        if isinstance(node, IRLoad) and node.array != EXTENTS:
             raise fail(
                 TypeError, f"an element of '{node.array}' decides a bound of the parallel loop.", kernel=func.name,
+                span=node.span, remedy="Pass it as an argument.",
+            )  # fmt: skip
+        if isinstance(node, IRTextureSample):
+            raise fail(
+                TypeError, f"a sample of '{node.texture}' decides a bound of the parallel loop.", kernel=func.name,
                 span=node.span, remedy="Pass it as an argument.",
             )  # fmt: skip
 

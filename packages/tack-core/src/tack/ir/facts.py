@@ -9,12 +9,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from tack.errors import Span
 from tack.ir.bounds import split_prologue
-from tack.ir.nodes import IRAssign, IRDimSize, IRFunc, IRLoad, IRName, IRNode, IRRank, IRStore
-from tack.ir.walk import walk, walk_func
+from tack.ir.nodes import (
+    ERRORS,
+    IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
+    IRCheck,
+    IRDimSize,
+    IRFunc,
+    IRLoad,
+    IRLocalArray,
+    IRName,
+    IRNode,
+    IROp,
+    IRPrint,
+    IRRank,
+    IRStore,
+    IRTextureSample,
+)
+from tack.ir.walk import walk, walk_func, walk_statements
 
 __all__ = [
-    "ArrayUses", "Dim", "array_uses", "ir_shape_deps", "memoized", "written_array_flags", "written_array_params",
+    "ArrayUses", "Dim", "array_uses", "atomic_targets", "component_indices", "has_collectives", "ir_shape_deps", "local_arrays",
+    "memoized", "prints_of", "workgroup_features", "written_array_flags", "written_array_params",
 ]  # fmt: skip
 
 Dim = int | Literal["ndim", "size"]
@@ -54,6 +74,9 @@ def _dependent_nodes(func: IRFunc) -> Iterator[IRNode]:
             yield from walk(dim.end)
         yield from walk(dim.step)
     yield from walk(func.loop.body)
+    yield from walk(func.epilogue)
+    if func.result is not None:
+        yield from walk(func.result)
 
 
 @memoized("_aliases")
@@ -76,16 +99,24 @@ def _static_array_aliases(func: IRFunc) -> dict[str, str]:
     return aliases
 
 
+def component_indices(func: IRFunc) -> dict[str, int]:
+    """For each parameter, how many of an access's indices name a component of the element: 0, 1 or 2."""
+    return {param.name: len(param.element) for param in func.params}
+
+
 @memoized("_shape_deps")
 def ir_shape_deps(func: IRFunc) -> tuple[tuple[str, Dim], ...]:
     """The array sizes that a variant bakes into its code, each once: (parameter, dimension), or "ndim" or "size" for these."""
     aliases = _static_array_aliases(func)
     found: dict[tuple[str, Dim], None] = {}
+    components, own = component_indices(func), local_arrays(func)
     for node in _dependent_nodes(func):
         if isinstance(node, IRDimSize):
             found[aliases.get(node.array, node.array), node.dim] = None
-        elif isinstance(node, IRLoad | IRStore):
-            for dim in range(1, len(node.index)):  # the row sizes of the flat index
+        elif isinstance(node, IRTextureSample):
+            found.update(((aliases.get(node.texture, node.texture), dim), None) for dim in range(3))
+        elif isinstance(node, IRLoad | IRStore | IRAtomic) and node.array not in own:
+            for dim in range(1, len(node.index) - components.get(node.array, 0)):  # the row sizes of the flat index
                 found[aliases.get(node.array, node.array), dim] = None
     return tuple(found)
 
@@ -97,10 +128,46 @@ def ir_shape_deps(func: IRFunc) -> tuple[tuple[str, Dim], ...]:
 def written_array_params(func: IRFunc) -> frozenset[str] | None:
     """The parameters that the kernel may store to; None (all of them) if a store goes to a name that is no parameter's."""
     aliases = _static_array_aliases(func)
-    stores = {node.array for node in walk_func(func) if isinstance(node, IRStore)}
+    stores = {node.array for node in walk_func(func) if isinstance(node, IRStore | IRAtomic)} - local_arrays(func).keys()
+    stores |= {ERRORS} if func.sites else set()
     if not stores <= aliases.keys():
         return None
     return frozenset(aliases[name] for name in stores)
+
+
+def local_arrays(func: IRFunc) -> dict[str, IRLocalArray]:
+    """The local and shared arrays of a function by name."""
+    return {array.name: array for array in func.arrays}
+
+
+@memoized("_atomic_targets")
+def atomic_targets(func: IRFunc) -> dict[str, IRAtomic]:
+    """The array parameters that atomics update, each with the first such statement (A1)."""
+    found: dict[str, IRAtomic] = {}
+    for stmt in walk_statements(func.loop.body):
+        if isinstance(stmt, IRAtomic):
+            found.setdefault(stmt.array, stmt)
+    return found
+
+
+@memoized("_workgroup_features")
+def workgroup_features(func: IRFunc) -> dict[str, Span | None]:
+    """The workgroup primitives that a kernel uses, run or not, each with its first place: "shared", "barrier", "thread_id"..."""
+    found: dict[str, Span | None] = {}
+    for array in func.arrays:
+        if array.shared:
+            found.setdefault("shared_like" if array.like else "shared", array.span)
+    for node in walk_func(func):
+        if isinstance(node, IRBarrier | IRBlockReduce):
+            found.setdefault("barrier" if isinstance(node, IRBarrier) else node.primitive, node.span)
+        elif isinstance(node, IROp) and node.op == "thread_id":
+            found.setdefault("thread_id", node.span)
+    return found
+
+
+def has_collectives(func: IRFunc) -> bool:
+    """Whether lanes of a workgroup wait for each other, so that every launch must have full ones (W1)."""
+    return any(name == "barrier" or name.startswith("block_") for name in workgroup_features(func))
 
 
 @memoized("_written_flags")
@@ -110,18 +177,28 @@ def written_array_flags(func: IRFunc) -> tuple[bool, ...]:
     return tuple(written is None or param.name in written for param in func.params)
 
 
+# ---------------------------------------------------------------------------------------------------------- prints
+
+
+@memoized("_prints")
+def prints_of(func: IRFunc) -> tuple[IRPrint, ...]:
+    """The prints of the kernel, in program order."""
+    return tuple(stmt for stmt in walk_statements(func.loop.body) if isinstance(stmt, IRPrint))
+
+
 # ----------------------------------------------------------------------------------------------------------- ranks
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayUses:
     """How the source uses parameters, one example of each kind: accesses with a number of indices, unpacked shapes, sizes of
-    dimensions, and parameters read as numbers."""
+    dimensions, parameters read as numbers, and sampled ones."""
 
     accesses: tuple[IRRank, ...]
     unpacked: tuple[IRRank, ...]
     sizes: tuple[IRDimSize, ...]
     scalars: tuple[IRName, ...]
+    samples: tuple[IRTextureSample, ...] = ()
 
 
 @memoized("_array_uses")
@@ -131,14 +208,22 @@ def array_uses(func: IRFunc) -> ArrayUses:
     accesses: dict[tuple[str, int], IRRank] = {}
     sizes: dict[tuple[str, Dim], IRDimSize] = {}
     scalars: dict[str, IRName] = {}
+    samples: dict[str, IRTextureSample] = {}
+    components, own = component_indices(func), local_arrays(func)
     for node in walk_func(func):
         if isinstance(node, IRName):
             if node.name in params:
                 scalars.setdefault(node.name, node)
-        elif isinstance(node, IRLoad | IRStore):
-            key = (node.array, len(node.index))
+        elif isinstance(node, IRLoad | IRStore | IRAtomic) and node.array not in own:
+            first = node.index[0]
+            count = len(first.index if isinstance(first, IRCheck) else node.index)
+            key = (node.array, count - components.get(node.array, 0))
             if key not in accesses:
-                accesses[key] = IRRank(node.array, len(node.index), node.span)
+                accesses[key] = IRRank(*key, node.span)
         elif isinstance(node, IRDimSize):
             sizes.setdefault((node.array, node.dim), node)
-    return ArrayUses(tuple(accesses.values()), func.ranks, tuple(sizes.values()), tuple(scalars.values()))
+        elif isinstance(node, IRTextureSample):
+            samples.setdefault(node.texture, node)
+    return ArrayUses(
+        tuple(accesses.values()), func.ranks, tuple(sizes.values()), tuple(scalars.values()), tuple(samples.values())
+    )

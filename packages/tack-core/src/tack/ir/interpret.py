@@ -9,20 +9,32 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tack.errors import Span, fail
+from tack.ir.assigned import base_name
+from tack.ir.bounds import result_prologue
+from tack.ir.facts import local_arrays
+from tack.ir.interpret_debug import ITERATION, Failed, check, checked_load, nonzero, stored_marks
+from tack.ir.interpret_memory import atomic, declare, without_workgroups
 from tack.ir.nodes import (
+    AFTER,
     Block,
     IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
     IRBreak,
     IRCast,
+    IRCheck,
     IRCond,
     IRConst,
     IRContinue,
+    IRDeclare,
     IRDimSize,
     IREval,
     IRExpr,
@@ -31,26 +43,32 @@ from tack.ir.nodes import (
     IRIf,
     IRLeave,
     IRLoad,
+    IRLocalArray,
     IRLogic,
     IRName,
+    IRNonzero,
     IROp,
     IRParam,
+    IRPrint,
     IRRange,
     IRRegion,
     IRStmt,
     IRStore,
+    IRTextureSample,
     IRWhile,
 )
 from tack.ir.numerics import constant, conversion, operation, quiet
+from tack.ir.printed import line_of, write_line
 from tack.ir.types import ScalarType
 
-__all__ = ["check_range", "interpret"]
+__all__ = ["Access", "Compiler", "Env", "check_range", "interpret", "interpret_with", "iteration_in_words"]
 
 # Values by name: NumPy scalars for scalars, flat arrays for arrays, shapes under ("shape", name).
 Env = dict[Any, Any]
 Value = Callable[[Env], Any]
 # A statement returns None to go on, `_BREAK`, `_CONTINUE`, or the label that an IRLeave goes to.
 Action = Callable[[Env], object]
+Access = Literal["load", "store", "atomic"]
 
 _BREAK, _CONTINUE = object(), object()
 _MOST_POINTS = (1 << 63) - 1
@@ -62,10 +80,10 @@ def interpret(
     *,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     reverse: bool = False,
-) -> None:
+) -> int | float | bool | None:
     """Run `func` (stage "typed") on `args`, one for each parameter: C-contiguous NumPy arrays, changed in place, and numbers.
 
-    `shapes` gives the sizes of arrays passed flat; `reverse` runs the iterations backwards. ValueError for a zero step and for
+    The result is the kernel's, if it returns one (K6). `shapes` gives the sizes of arrays passed flat; `reverse` runs the iterations backwards. ValueError for a zero step and for
     more than 2**63 - 1 points, IndexError for an index outside an array: storage may have been changed by then.
     """
     if func.stage != "typed":
@@ -74,13 +92,23 @@ def interpret(
     if program is None:
         program = func.facts["interpreter"] = _compile(func)
     with quiet():
-        program.run(_bind(func.params, args, shapes or {}), reverse)
+        value = program.run(_bind(func.params, args, shapes or {}), reverse)
+    return None if value is None else value.item()
 
 
-def check_range(func: IRFunc, args: Sequence[Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raise the ValueError of a launch of `func` whose range cannot be run; arrays in `args` need no elements."""
+def interpret_with(compiler: Compiler, func: IRFunc, args: Sequence[Any]) -> None:
+    """`interpret` by the closures of another compiler, which sees every access."""
     with quiet():
-        _compile(func).ranges(_bind(func.params, args, shapes))
+        _compile(func, compiler).run(_bind(func.params, args, {}), False)
+
+
+def check_range(func: IRFunc, args: Sequence[Any], shapes: Mapping[str, tuple[int, ...]]) -> list[range]:
+    """The range of each dimension of a launch of `func`; arrays in `args` need no elements (but that of debug mode's extents).
+
+    ValueError for a launch that cannot be run.
+    """
+    with quiet():
+        return _compile(func).ranges(_bind(func.params, args, shapes))
 
 
 def _bind(params: Sequence[IRParam], args: Sequence[Any], shapes: Mapping[str, tuple[int, ...]]) -> Env:
@@ -93,19 +121,22 @@ def _bind(params: Sequence[IRParam], args: Sequence[Any], shapes: Mapping[str, t
         if type(arg) is not np.ndarray or arg.dtype != param.type.numpy or not arg.flags.c_contiguous:
             raise TypeError(f"argument {param.name}: expected a contiguous array of {param.type}")
         env[param.name] = arg.reshape(-1)
-        env["shape", param.name] = shapes.get(param.name, arg.shape)
+        env["shape", param.name] = shapes.get(param.name, arg.shape[: arg.ndim - len(param.element)])
     return env
 
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A compiled function: what fixes the bounds, what runs once, and what runs for each index."""
+    """A compiled function: what fixes the bounds, what runs once, what runs for each index, and what the result needs."""
 
     name: str
     bound_prologue: Action
     dims: tuple[tuple[str, Value, Value, Value], ...]
     prologue: Action
     body: Action
+    result_prologue: Action
+    epilogue: Action
+    result: Value | None
 
     def ranges(self, env: Env) -> list[range]:
         """The range of each dimension of the launch; ValueError if it has a zero step or more points than can be counted."""
@@ -117,20 +148,36 @@ class _Program:
             raise fail(ValueError, message, kernel=self.name, remedy="Split the work across several calls.")
         return ranges
 
-    def run(self, env: Env, reverse: bool) -> None:
+    def run(self, env: Env, reverse: bool) -> Any:
         ranges = self.ranges(env)
-        if not all(ranges):
-            return
-        self.prologue(env)
+        try:
+            if all(ranges):
+                self.prologue(env)
+                self._iterate(env, ranges, reverse)
+            else:
+                self.result_prologue(env)
+            if self.result is None:
+                return None
+            env[ITERATION] = AFTER
+            self.epilogue(env)
+            return self.result(env)
+        except Failed:  # outside the loop
+            return None
+
+    def _iterate(self, env: Env, ranges: list[range], reverse: bool) -> None:
         names = [dim[0] for dim in self.dims]
         if reverse:
             ranges = [each[::-1] for each in ranges]
         body, i64 = self.body, np.int64
-        for indices in itertools.product(*ranges):
+        last = math.prod(_length(each) for each in ranges) - 1
+        numbers = itertools.count(last, -1) if reverse else itertools.count()
+        for number, indices in zip(numbers, itertools.product(*ranges), strict=False):
             iteration = env.copy()
+            iteration[ITERATION] = number
             for name, index in zip(names, indices, strict=True):
                 iteration[name] = i64(index)
-            body(iteration)
+            with suppress(Failed):
+                body(iteration)
 
 
 def _bounds(kernel: str, start: int, end: int, step: int) -> range:
@@ -149,8 +196,19 @@ def _length(each: range) -> int:
     return max(0, -(-distance // each.step))
 
 
-def _compile(func: IRFunc) -> _Program:
-    compiler = _Compiler(func.name)
+def iteration_in_words(func: IRFunc, ranges: Sequence[range], number: int) -> str:
+    """The loop variables in iteration `number` of a launch over `ranges`: "i = 2, j = 5"."""
+    values: list[int] = []
+    for each in reversed(ranges[1:]):
+        number, step = divmod(number, len(each))
+        values.append(each[step])
+    values.append(ranges[0].start + ranges[0].step * number)
+    names = [base_name(dim.var) for dim in func.loop.dims]
+    return ", ".join(f"{name} = {value}" for name, value in zip(names, reversed(values), strict=True))
+
+
+def _compile(func: IRFunc, compiler: Compiler | None = None) -> _Program:
+    compiler = compiler or Compiler(func.name, local_arrays(func))
     dims = tuple((d.var, compiler.value(d.start), compiler.value(d.end), compiler.value(d.step)) for d in func.loop.dims)
     return _Program(
         func.name,
@@ -158,6 +216,9 @@ def _compile(func: IRFunc) -> _Program:
         dims,
         compiler.block(func.prologue),
         compiler.block(func.loop.body),
+        compiler.block(result_prologue(func)),
+        compiler.block(func.epilogue),
+        None if func.result is None else compiler.value(func.result),
     )
 
 
@@ -171,11 +232,12 @@ def _type_of(node: IRExpr) -> ScalarType:
     return node.type
 
 
-class _Compiler:
+class Compiler:
     """Turns nodes into closures over an environment."""
 
-    def __init__(self, kernel: str) -> None:
+    def __init__(self, kernel: str, arrays: dict[str, IRLocalArray]) -> None:
         self.kernel = kernel
+        self.arrays = arrays
 
     # -------------------------------------------------------------------------------------------------- expressions
 
@@ -202,8 +264,16 @@ class _Compiler:
                 if node.op == "and":
                     return lambda env: left(env) and right(env)
                 return lambda env: left(env) or right(env)
+            case IRCheck():
+                return check(self, node)
+            case IRNonzero():
+                return nonzero(self, node)
+            case IRTextureSample():
+                raise ValueError("the interpreter samples textures in software")
 
     def _operation(self, node: IROp) -> Value:
+        if node.op == "thread_id":
+            return without_workgroups
         function = operation(node.op, _type(node))
         args = [self.value(arg) for arg in node.args]
         if len(args) == 1:
@@ -222,7 +292,10 @@ class _Compiler:
         function = conversion(src, node.type)
         return lambda env: function(value(env))
 
-    def _index(self, array: str, nodes: tuple[IRExpr, ...], span: Span | None) -> Callable[[Env, int], int]:
+    def index(
+        self, array: str, nodes: tuple[IRExpr, ...], span: Span | None, access: Access
+    ) -> Callable[[Env, int], int]:
+        """The flat index of an access to an array of so many elements. `access` says what for."""
         (node,) = nodes
         value, kernel = self.value(node), self.kernel
 
@@ -235,13 +308,13 @@ class _Compiler:
         return index
 
     def _load(self, node: IRLoad) -> Value:
-        name, index = node.array, self._index(node.array, node.index, node.span)
+        name, index = node.array, self.index(node.array, node.index, node.span, "load")
 
         def load(env: Env) -> Any:
             flat = env[name]
             return flat[index(env, flat.size)]
 
-        return load
+        return checked_load(node, index) or load
 
     # --------------------------------------------------------------------------------------------------- statements
 
@@ -265,6 +338,12 @@ class _Compiler:
                 return self._assign(node)
             case IRStore():
                 return self._store(node)
+            case IRAtomic():
+                return atomic(self, node)
+            case IRDeclare():
+                return declare(self.arrays[node.array])
+            case IRBarrier() | IRBlockReduce():
+                return without_workgroups
             case IREval():
                 return self._eval(node)
             case IRIf():
@@ -274,6 +353,10 @@ class _Compiler:
                 return self._for(node)
             case IRWhile():
                 return self._while(node)
+            case IRPrint():
+                line = line_of(node)
+                values = [self.value(part) for part in node.parts if not isinstance(part, str)]
+                return lambda env: write_line(line([value(env) for value in values]))
             case IRRegion(label=label):
                 body = self.block(node.body)
 
@@ -298,12 +381,18 @@ class _Compiler:
         return assign
 
     def _store(self, node: IRStore) -> Action:
-        name, value, index = node.array, self.value(node.value), self._index(node.array, node.index, node.span)
+        name, value = node.array, self.value(node.value)
+        index = self.index(name, node.index, node.span, "store")
+
+        marks = stored_marks(node)
 
         def store(env: Env) -> None:
             result = value(env)  # before the index (E2)
             flat = env[name]
-            flat[index(env, flat.size)] = result
+            at = index(env, flat.size)
+            flat[at] = result
+            if marks is not None:
+                env[marks][at] = 1
 
         return store
 

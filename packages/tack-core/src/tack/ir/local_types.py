@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tack.ir.literals import Lit, hull
-from tack.ir.nodes import IRAssign, IRFor, IRFunc
+from tack.ir.nodes import IRAssign, IRAtomic, IRBlockReduce, IRConst, IRFor, IRFunc, IRLoad, IROp, IRStmt
 from tack.ir.types import BOOL, WEAK_FLOAT, ScalarType, i32, i64, u64
 from tack.ir.typing_rules import AType, Conflict, TooLarge, Typing, as_lit, fits, literal_alone, meet, promote_all
 from tack.ir.walk import names_read, walk_statements
@@ -63,6 +63,7 @@ def local_types(func: IRFunc, default_float: ScalarType) -> LocalTypes:
     """The types of all names of a resolved function. Linear in its nodes, times the few rounds that joins need."""
     names: dict[str, AType] = {p.name: p.type for p in func.params if not p.is_array}
     arrays = {p.name: p.type for p in func.params if p.is_array and p.type is not None}
+    arrays |= {each.name: each.type for each in func.arrays if each.type is not None}
     search = _Search(func, Typing(names, arrays, default_float))
     if search.by_local:
         search.run()
@@ -70,7 +71,7 @@ def local_types(func: IRFunc, default_float: ScalarType) -> LocalTypes:
 
 
 class _Search:
-    """The state of the fixed point for one function."""
+    """The state of the fixed point for one function. The components of a vector share what is found for the first: `leader`."""
 
     def __init__(self, func: IRFunc, typing: Typing) -> None:
         self.typing, self.names = typing, typing.names
@@ -78,26 +79,33 @@ class _Search:
         self.by_local: dict[str, list[Contribution]] = {}
         self.users: dict[str, list[Contribution]] = {}
         locals = {local.name: local for local in func.locals}
+        first: dict[str, str] = {}
+        self.leader = {local.name: first.setdefault(local.group, local.name) for local in func.locals if local.group}
+        self.members: dict[str, list[str]] = {}
+        for name, leader in self.leader.items():
+            self.members.setdefault(leader, []).append(name)
         for each in func.loop.dims:
             self.names[each.var] = i64
         for local in func.locals:
             self.names[local.name] = local.type if local.declared else None
         self.all: list[Contribution] = []  # in program order
-        for block in (func.bound_prologue, func.prologue, func.loop.body):
+        for block in (func.bound_prologue, func.prologue, func.loop.body, func.epilogue):
             for node in walk_statements(block):
                 if isinstance(node, IRFor):
                     self.names[node.range.var] = i64
-                elif isinstance(node, IRAssign):
-                    local = locals.get(node.name)
+                assign = _assignment(node)
+                if assign is not None:
+                    local = locals.get(assign.name)
                     if local is not None and not local.declared:
-                        each = Contribution(node)
+                        each = Contribution(assign)
                         self.all.append(each)
-                        self.by_local.setdefault(node.name, []).append(each)
+                        self.by_local.setdefault(self.leader.get(assign.name, assign.name), []).append(each)
         depends: dict[str, set[str]] = {}
         for name, contributions in self.by_local.items():
             below = depends[name] = set()
             for each in contributions:
                 for used in names_read(each.assign.value):
+                    used = self.leader.get(used, used)
                     if used in self.by_local:
                         self.users.setdefault(used, []).append(each)
                         below.add(used)
@@ -108,17 +116,26 @@ class _Search:
         typing.loose = True
         if not self._settle():
             for name in self.by_local:
-                names[name] = WEAK_FLOAT if name in self.floats else None
+                self._set(name, WEAK_FLOAT if name in self.floats else None)
             self._settle()
         for name, contributions in self.by_local.items():
             if name not in self.weak and names[name] in (None, WEAK_FLOAT):
-                names[name] = self._strict(name, [c.type for c in contributions])
+                self._set(name, self._strict(name, [c.type for c in contributions]))
         typing.loose = False
         self._settle()
         unknown = [name for name in self.by_local if names[name] is None]
         if unknown:  # in code that cannot be reached, a local may have no value but one computed from itself
-            names.update(dict.fromkeys(unknown, i32))
+            for name in unknown:
+                self._set(name, i32)
             self._settle()
+        for name, leader in self.leader.items():
+            if leader in self.by_local:
+                self.by_local[name] = self.by_local[leader]
+
+    def _set(self, name: str, t: AType) -> None:
+        self.names[name] = t
+        for each in self.members.get(name, ()):
+            self.names[each] = t
 
     def _settle(self) -> bool:
         """Sweeps in program order until nothing changes. False if a local became a float after it had been read as less."""
@@ -133,12 +150,12 @@ class _Search:
                 if not each.dirty:
                     continue
                 each.type, each.dirty, each.seen = typing.of(each.assign.value), False, True
-                name = each.assign.name
+                name = self.leader.get(each.assign.name, each.assign.name)
                 old = names[name]
                 t = _wider(old, join(name, [c.type for c in self.by_local[name]]))
                 if t is old or t == old:
                     continue
-                names[name] = t
+                self._set(name, t)
                 if typing.loose and name not in self.floats and isinstance(t, ScalarType) and t.is_float:
                     self.floats.add(name)
                     sound &= not any(user.seen for user in users.get(name, ()))
@@ -173,6 +190,19 @@ class _Search:
         if not integers and all(t is BOOL or t is None for t in types):
             return BOOL if BOOL in types else None
         return _integer_join(integers, [lit for lit in map(as_lit, types) if lit is not None])
+
+
+def _assignment(node: IRStmt) -> IRAssign | None:
+    """The statement as an assignment that types its result as it will be: an element's old value, a reduction as a number."""
+    match node:
+        case IRAssign():
+            return node
+        case IRAtomic(result=str() as name):
+            return IRAssign(name, IRLoad(node.array, node.index), node.span)
+        case IRBlockReduce():
+            return IRAssign(node.result, IROp("add", (node.value, IRConst(0))), node.span)
+        case _:
+            return None
 
 
 def _integer_join(integers: list[ScalarType], lits: list[Lit]) -> ScalarType:

@@ -49,7 +49,10 @@ def check_mixed(func: IRFunc, mixed: Mixed, integers: set[int]) -> None:
     start: State = frozenset()
     for dim in func.loop.dims:
         search.see(dim, search.block(func.bound_prologue, start))
-    search.block(func.loop.body, search.block(func.prologue, start))
+    inside = search.block(func.prologue, start)
+    search.block(func.loop.body, inside)
+    if func.result is not None:
+        search.see(func.result, search.block(func.epilogue, inside))
 
 
 def _join(a: State, b: State) -> State:

@@ -22,12 +22,24 @@ from tack.errors import Span
 from tack.ir.types import ScalarType
 
 __all__ = [
-    "Block", "IRAssign", "IRBreak", "IRCast", "IRCond", "IRConst", "IRContinue", "IRDimSize", "IREval", "IRExpr", "IRFor",
-    "IRFunc", "IRIf", "IRLeave", "IRLoad", "IRLocal", "IRLogic", "IRName", "IRNode", "IROp", "IRParallel", "IRParam", "IRRange",
-    "IRRank", "IRRegion", "IRStmt", "IRStore", "IRWhile", "Stage",
+    "AFTER", "BEFORE", "ERRORS", "EXTENTS", "LANES", "NONE", "NOTES", "AtomicOp", "Block", "IRAssign", "IRAtomic", "IRBarrier",
+    "IRBlockReduce", "IRBreak", "IRCast", "IRCheck", "IRCond", "IRConst", "IRContinue", "IRDeclare", "IRDimSize", "IREval",
+    "IRExpr", "IRFor", "IRFunc", "IRIf", "IRLeave", "IRLoad", "IRLocal", "IRLocalArray", "IRLogic", "IRName", "IRNode",
+    "IRNonzero", "IROp", "IRParallel", "IRParam", "IRPrint", "IRRange", "IRRank", "IRRegion", "IRSite", "IRStmt", "IRStore",
+    "IRTexture", "IRTextureSample", "IRWhile", "Stage",
 ]  # fmt: skip
 
 Stage = Literal["lowered", "resolved", "typed"]
+AtomicOp = Literal["add", "min", "max"]
+LANES = 256  # iterations that one workgroup runs
+
+# The two i64 array parameters of debug mode. ERRORS: the number of the first iteration that failed a check (NONE before any did;
+# BEFORE in the prologue, AFTER in the kernel's result), how many notes were taken, and a ring of NOTES notes of four words:
+# iteration, site, index, extent. An iteration takes a note when it becomes the first. EXTENTS: the sizes `IRFunc.extents`.
+ERRORS, EXTENTS = "tack.errors", "tack.extents"
+NOTES = 1024  # a power of two, more than the threads of any pool
+NONE = (1 << 63) - 1
+BEFORE, AFTER = -1, NONE - 1
 
 
 def _span() -> Any:
@@ -116,7 +128,48 @@ class IRLogic:
     span: Span | None = _span()
 
 
-IRExpr = IRConst | IRName | IRDimSize | IRLoad | IROp | IRCast | IRCond | IRLogic
+@dataclass(frozen=True, slots=True)
+class IRTextureSample:
+    """The f32 that texture parameter `texture` holds at normalized coordinates. It stands alone as the value of an IRAssign.
+
+    Where the device samples in software, `ir.sampling` replaces it before stage "resolved".
+    """
+
+    texture: str
+    coords: tuple[IRExpr, IRExpr, IRExpr]
+    type: ScalarType | None = None
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IRCheck:
+    """Debug mode: the flat index of an access to `array` (i64). It stands alone as the index of a load, store or atomic.
+
+    An index outside its extent ends the iteration, after dimension `k` was noted in `ERRORS` as `IRFunc.sites[site + k]`.
+    `stored`: the local array of u8 that says which elements of `array` have been stored; to load one that has not been ends the
+    iteration, too, noted as the site after the dimensions'.
+    """
+
+    array: str
+    index: tuple[IRExpr, ...]
+    extents: tuple[IRExpr, ...]
+    site: int
+    stored: str | None = None
+    type: ScalarType | None = None
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IRNonzero:
+    """Debug mode: the step of an IRFor as it is; a zero is noted in `ERRORS` as `IRFunc.sites[site]` and ends the iteration."""
+
+    value: IRExpr
+    site: int
+    type: ScalarType | None = None
+    span: Span | None = _span()
+
+
+IRExpr = IRConst | IRName | IRDimSize | IRLoad | IROp | IRCast | IRCond | IRLogic | IRTextureSample | IRCheck | IRNonzero
 
 # ----------------------------------------------------------------------------------------------------- statements
 
@@ -141,10 +194,66 @@ class IRStore:
 
 
 @dataclass(frozen=True, slots=True)
+class IRAtomic:
+    """Adds `value` to an element of an array parameter, or lowers or raises the element to it, as one step (A1).
+
+    Evaluates the index, then the value. `result`, if any, is a local of the array's type that gets the element's old value.
+    """
+
+    op: AtomicOp
+    array: str
+    index: tuple[IRExpr, ...]
+    value: IRExpr
+    result: str | None = None
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IRDeclare:
+    """Starts the life of local or shared array `array` of `IRFunc.arrays`: its elements are undefined from here on (M5)."""
+
+    array: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IRBarrier:
+    """Waits until every lane of the workgroup is here; what each has stored is seen by all afterwards (W1)."""
+
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IRBlockReduce:
+    """Gives local `result` the sum, least or greatest of `value` over the lanes of the workgroup, the same in each of them.
+
+    In pairs: lane k takes lane k + 128, then k + 64, and so on, so that float sums have one rounding everywhere.
+    """
+
+    op: AtomicOp
+    value: IRExpr
+    result: str
+    span: Span | None = _span()
+
+    @property
+    def primitive(self) -> str:
+        """What users call it by."""
+        return f"block_{'sum' if self.op == 'add' else self.op}"
+
+
+@dataclass(frozen=True, slots=True)
 class IREval:
     """Evaluates an expression and drops its value (an expression statement)."""
 
     value: IRExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IRPrint:
+    """Prints one line: its parts, strings as they stand and numbers in their shortest form, with nothing between them (P1)."""
+
+    parts: tuple[str | IRExpr, ...]
     span: Span | None = _span()
 
 
@@ -219,7 +328,10 @@ class IRLeave:
     span: Span | None = _span()
 
 
-IRStmt = IRAssign | IRStore | IREval | IRIf | IRFor | IRWhile | IRBreak | IRContinue | IRRegion | IRLeave
+IRStmt = (
+    IRAssign | IRStore | IREval | IRIf | IRFor | IRWhile | IRBreak | IRContinue | IRRegion | IRLeave | IRPrint
+    | IRAtomic | IRDeclare | IRBarrier | IRBlockReduce
+)  # fmt: skip
 Block = tuple[IRStmt, ...]
 IRNode = IRExpr | IRStmt | IRRange
 
@@ -227,16 +339,29 @@ IRNode = IRExpr | IRStmt | IRRange
 
 
 @dataclass(frozen=True, slots=True)
+class IRTexture:
+    """How a texture is sampled: its extents, x first, whether the nearest texel is taken, and whether by the device's hardware."""
+
+    extents: tuple[int, int, int]
+    nearest: bool = False
+    hardware: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class IRParam:
     """A parameter, in the order of the Python function.
 
     In a template only the name is set. Afterwards `type` is an array's dtype or a scalar's type, and `is_array` says which.
+    `texture` says how a texture is sampled; one that software samples is an array of its texels, too. `element`: the shape of an
+    element's components, for which every access has literal indices after those of the dimensions; sizes do not count them.
     """
 
     name: str
     is_array: bool = False
     type: ScalarType | None = None
     span: Span | None = _span()
+    texture: IRTexture | None = None
+    element: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +369,8 @@ class IRLocal:
     """A local. `source_name` is what the user wrote.
 
     `declared`: its type was fixed by an annotation (T2). `weak`: made by the compiler for the result or an argument of an
-    inlined function, so that a value made of literals alone stays weak through it (T8). After annotation `type` is set.
+    inlined function, so that a value made of literals alone stays weak through it (T8). Locals of one `group` ("" for none) are
+    the components of a vector and have one type. After annotation `type` is set.
     """
 
     name: str
@@ -252,6 +378,25 @@ class IRLocal:
     type: ScalarType | None = None
     declared: bool = False
     weak: bool = False
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IRLocalArray:
+    """An array that belongs to an iteration or, if `shared`, to a workgroup (M5). IRLoad and IRStore access it by its name.
+
+    `element` is the shape of vector and matrix elements, whose indices follow those of `shape`. In a template `type` is None
+    where it is that of array parameter `like`.
+    """
+
+    name: str
+    source_name: str
+    shape: tuple[int, ...]
+    element: tuple[int, ...] = ()
+    type: ScalarType | None = None
+    like: str = ""
+    shared: bool = False
+    span: Span | None = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +405,19 @@ class IRRank:
 
     array: str
     rank: int
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class IRSite:
+    """A place that debug mode may report: dimension `dim` of `rank` of an access to `array`, an element of local `array` read
+    before it was stored (`shape` is the array's), or the step of a loop."""
+
+    kind: Literal["index", "unset", "step"]
+    array: str = ""
+    dim: int = 0
+    rank: int = 1
+    shape: tuple[int, ...] = ()
     span: Span | None = _span()
 
 
@@ -277,8 +435,10 @@ class IRFunc:
     """A kernel. `prologue` runs once per launch, before any iteration, if there is one (K2).
 
     `bound_prologue` holds copies of the pure prologue statements that the bounds need (no loads), run before the bounds are
-    evaluated; the names it assigns are the prologue's. `disjoint_arrays`: the variant may promise that no written array
-    overlaps another. `fma`: the target has it, so `fuse` may make them. `facts` memoizes what `ir.facts` derives and starts
+    evaluated; the names it assigns are the prologue's. `epilogue` and `result` are the value of the kernel's final `return`,
+    evaluated once after the launch (K6); its type is what the annotation asks for. `disjoint_arrays`: the variant may promise that no written array
+    overlaps another. `fma`: the target has it, so `fuse` may make them. `sites` and `extents`: what debug mode's checks may
+    report, and the (array, dimension) of each size in `EXTENTS`; empty without debug mode. `facts` memoizes what `ir.facts` derives and starts
     empty in a copy made by `replace`.
     """
 
@@ -293,6 +453,11 @@ class IRFunc:
     default_float: ScalarType | None = None
     disjoint_arrays: bool = False
     fma: bool = True
+    arrays: tuple[IRLocalArray, ...] = ()
+    epilogue: Block = ()
+    result: IRExpr | None = None
+    sites: tuple[IRSite, ...] = ()
+    extents: tuple[tuple[str, int | Literal["ndim", "size"]], ...] = ()
     span: Span | None = _span()
     facts: dict[str, Any] = field(default_factory=dict[str, Any], init=False, compare=False, repr=False, hash=False)
 

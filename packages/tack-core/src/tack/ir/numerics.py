@@ -90,6 +90,17 @@ def _int_pow(a: Any, exponent: Any) -> Any:
     return a.dtype.type(value)
 
 
+@_scalar
+def _clz(a: Any) -> Any:
+    bits = 8 * int(a.itemsize)
+    return a.dtype.type(bits - (int(a) & ((1 << bits) - 1)).bit_length())
+
+
+@_scalar
+def _popcount(a: Any) -> Any:
+    return a.dtype.type((int(a) & ((1 << 8 * int(a.itemsize)) - 1)).bit_count())
+
+
 # --------------------------------------------------------------------------------------------------------- floats
 
 
@@ -181,6 +192,7 @@ _ANY: dict[str, Function] = {
 }  # fmt: skip
 _INTEGER: dict[str, Function] = {
     "floordiv": _PYTHON.floordiv, "mod": _PYTHON.mod, "pow": _int_pow, "min": np.minimum, "max": np.maximum,
+    "clz": _clz, "popcount": _popcount,
 }  # fmt: skip
 _FLOAT: dict[str, Function] = {"floordiv": _float_floordiv, "mod": _float_mod, "min": _min, "max": _max}
 
@@ -191,6 +203,9 @@ def operation(op: str, type: ScalarType) -> Function:
     found = _ANY.get(op) or (_FLOAT if type.is_float else _INTEGER).get(op)
     if found is not None:
         return found
+    if op == "bitcast":
+        dtype = type.numpy
+        return lambda value: value.view(dtype)
     row = OPS[op]
     if row.rule in ("math", "power") and type.is_float:
         return _libm(row.c_float or op, row.arity, type)

@@ -18,6 +18,9 @@ Rules (operand types of a typed IROp -> result type):
     select   BOOL and two of one common type -> that type
     math     one common float type -> the same            (integers go to the default float first)
     test     one float -> BOOL                          (integers go to the default float first)
+    bits     any int -> the same                         (a literal counts in the type it has alone)
+    bitcast  any type -> the node's type, of the same width, which it has in every stage
+    lane     no operands -> i64
     index    any int -> i64                              (untyped stage only; becomes IRCast)
     to_int to_float to_bool   casts whose type depends on the operand's (untyped stage only; become IRCast)
 """
@@ -30,8 +33,8 @@ from typing import Literal
 __all__ = ["MATH_NAMES", "OPS", "Op", "Rule"]
 
 Rule = Literal[
-    "arith", "int", "shift", "div", "power", "powi", "compare", "truth", "extreme", "select", "math", "test", "index", "to_int",
-    "to_float", "to_bool",
+    "arith", "int", "shift", "div", "power", "powi", "compare", "truth", "extreme", "select", "math", "test", "bits", "bitcast",
+    "lane", "index", "to_int", "to_float", "to_bool",
 ]  # fmt: skip
 
 
@@ -41,7 +44,7 @@ class Op:
 
     `c` and `c_float`: operator or function for integers and for floats ("" = built by the emitter); a function name in
     `c_float` is the double's, the float's has an `f` appended. `llvm`: (signed, unsigned, float) instruction or intrinsic base
-    name ("" = built by the emitter). `capability` names the field of `Capabilities` it needs.
+    name ("" = built by the emitter).
     """
 
     name: str
@@ -53,7 +56,6 @@ class Op:
     c: str = ""
     c_float: str = ""
     llvm: tuple[str, str, str] = ("", "", "")
-    capability: str = ""
     doc: str = ""
 
 
@@ -88,7 +90,7 @@ _ROWS = (
     Op("min", -2, "extreme", call="min", doc="Least value; prefers a number to NaN, -0.0 is less than 0.0."),
     Op("max", -2, "extreme", call="max", doc="Greatest value; prefers a number to NaN, -0.0 is less than 0.0."),
     Op("abs", 1, "arith", call="abs", c_float="fabs", llvm=("", "", "fabs"), doc="Magnitude; the least integer wraps to itself."),
-    Op("fma", 3, "math", c_float="fma", llvm=("", "", "fma"), capability="fma", doc="a * b + c with one rounding."),
+    Op("fma", 3, "math", call="fma", c_float="fma", llvm=("", "", "fma"), doc="fma(a, b, c): a * b + c with one rounding."),
     Op(
         "floor",
         1,
@@ -152,6 +154,10 @@ _ROWS = (
     Op("isnan", 1, "test", call="isnan", python_math=True, doc="Whether the value is NaN."),
     Op("isinf", 1, "test", call="isinf", python_math=True, doc="Whether the value is an infinity."),
     Op("isfinite", 1, "test", call="isfinite", python_math=True, doc="Whether the value is neither NaN nor an infinity."),
+    Op("thread_id", 0, "lane", doc="thread_id(): the number of the lane in its workgroup, 0 to 255."),
+    Op("clz", 1, "bits", call="clz", llvm=("ctlz", "ctlz", ""), doc="Zero bits above the highest one; the width for 0."),
+    Op("popcount", 1, "bits", call="popcount", llvm=("ctpop", "ctpop", ""), doc="One bits of an integer, in two's complement."),
+    Op("bitcast", 1, "bitcast", call="bitcast", doc="bitcast(dtype, x): the bits of x as a dtype of the same width."),
     _libm("exp", 1, "e to the power x."),
     _libm("exp2", 1, "2 to the power x."),
     _libm("expm1", 1, "exp(x) - 1, accurate near 0."),

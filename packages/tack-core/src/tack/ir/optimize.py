@@ -15,6 +15,8 @@ from tack.ir.literals import of_type
 from tack.ir.nodes import (
     Block,
     IRAssign,
+    IRAtomic,
+    IRBlockReduce,
     IRBreak,
     IRCast,
     IRCond,
@@ -29,6 +31,7 @@ from tack.ir.nodes import (
     IRLogic,
     IRName,
     IROp,
+    IRPrint,
     IRRange,
     IRRegion,
     IRStmt,
@@ -38,35 +41,37 @@ from tack.ir.nodes import (
 from tack.ir.numerics import constant, evaluate
 from tack.ir.ops import OPS
 from tack.ir.types import BOOL, ScalarType
-from tack.ir.walk import map_block, map_children, walk, walk_statements, with_parts
+from tack.ir.walk import assigned_name, map_block, map_children, walk, walk_statements, with_parts
 
 __all__ = ["optimize"]
 
 # Rules whose functions are exact everywhere; elementary functions are left to the code that every device shares.
-_FOLDED_RULES = frozenset({"arith", "int", "shift", "div", "compare", "truth", "extreme", "powi"})
+_FOLDED_RULES = frozenset({"arith", "int", "shift", "div", "compare", "truth", "extreme", "powi", "bits", "bitcast"})
 _FOLDED_MATH = frozenset({"floor", "ceil", "trunc", "round", "sqrt", "copysign"})
 
 
 def optimize(func: IRFunc) -> IRFunc:
     """The typed function with the same meaning and less in it."""
-    loop = func.loop
+    if func.sites:
+        return func  # debug mode: no expression with a check in it may go
+    loop, result = func.loop, func.result
     bound = _Pass(func.bound_prologue, ())
     bound_prologue = bound.block(func.bound_prologue)
     dims = map_block(loop.dims, bound.expr)
-    inner = _Pass(func.prologue, loop.body, loop.dims)
-    prologue, body = inner.block(func.prologue), inner.block(loop.body)
-    bound_prologue, _ = _without_unread(bound_prologue, (), dims)
-    prologue, body = _without_unread(prologue, body, ())
-    func = with_parts(func, prologue, bound_prologue, dims, body)
+    inner = _Pass(func.prologue, loop.body + func.epilogue, loop.dims)
+    prologue, body, epilogue = inner.block(func.prologue), inner.block(loop.body), inner.block(func.epilogue)
+    result = None if func.result is None else inner.expr(func.result)
+    (bound_prologue,) = _without_unread((bound_prologue,), dims)
+    prologue, body, epilogue = _without_unread((prologue, body, epilogue), () if result is None else (result,))
+    func = with_parts(func, prologue, bound_prologue, dims, body, epilogue, result)
     return _with_used_locals(func)
 
 
 def _with_used_locals(func: IRFunc) -> IRFunc:
     used = {
-        stmt.name
-        for block in (func.bound_prologue, func.prologue, func.loop.body)
+        assigned_name(stmt)
+        for block in (func.bound_prologue, func.prologue, func.loop.body, func.epilogue)
         for stmt in walk_statements(block)
-        if isinstance(stmt, IRAssign)
     }
     kept = tuple(local for local in func.locals if local.name in used)
     return func if len(kept) == len(func.locals) else replace(func, locals=kept)
@@ -95,15 +100,17 @@ class _Pass:
     def __init__(self, first: Block, second: Block, dims: tuple[IRRange, ...] = ()) -> None:
         counts = Counter(dim.var for dim in dims)
         for stmt in (*walk_statements(first), *walk_statements(second)):
-            if isinstance(stmt, IRAssign):
-                counts[stmt.name] += 1
+            name = assigned_name(stmt)
+            if name is not None:
+                counts[name] += 1
             elif isinstance(stmt, IRFor):
                 counts[stmt.range.var] += 1
         self.counts = counts
         self.copies: dict[str, IRExpr] = {}
         self._statements: dict[type, Callable[[Any], tuple[IRStmt, ...]]] = {
             IRIf: self._if, IRFor: self._for, IRWhile: self._while, IRRegion: self._region, IREval: lambda _: (),
-            IRAssign: self._assign, IRStore: lambda stmt: (map_children(stmt, self.expr),),
+            IRAssign: self._assign, IRStore: self._mapped, IRPrint: self._mapped, IRAtomic: self._mapped,
+            IRBlockReduce: self._mapped,
         }  # fmt: skip
 
     def expr(self, node: Any) -> Any:
@@ -127,6 +134,9 @@ class _Pass:
             if result and isinstance(result[-1], IRBreak | IRContinue | IRLeave):
                 break  # what follows cannot be reached
         return block if same and len(result) == len(block) else tuple(result)
+
+    def _mapped(self, stmt: IRStmt) -> tuple[IRStmt, ...]:
+        return (map_children(stmt, self.expr),)
 
     def _assign(self, stmt: IRAssign) -> tuple[IRStmt, ...]:
         value = self.expr(stmt.value)
@@ -270,9 +280,10 @@ _SIMPLIFY: dict[type, Callable[[Any], IRExpr]] = {
 # ----------------------------------------------------------------------------------------------------- dead locals
 
 
-def _without_unread(first: Block, second: Block, roots: tuple[Any, ...]) -> tuple[Block, Block]:
+def _without_unread(blocks: tuple[Block, ...], roots: tuple[Any, ...]) -> tuple[Block, ...]:
     """The blocks without assignments to names that neither they nor `roots` read."""
-    reads = Counter(node.name for node in walk((*first, *second, *roots)) if isinstance(node, IRName))
+    trees = (*(stmt for block in blocks for stmt in block), *roots)
+    reads = Counter(node.name for node in walk(trees) if isinstance(node, IRName))
     changed = True
 
     def kept(block: Block) -> Block:
@@ -286,6 +297,9 @@ def _without_unread(first: Block, second: Block, roots: tuple[Any, ...]) -> tupl
             if reads[stmt.name]:
                 return (stmt,)
             dropped: Any = stmt.value
+        elif isinstance(stmt, IRAtomic):
+            unread = stmt.result is not None and not reads[stmt.result]
+            return (replace(stmt, result=None) if unread else stmt,)
         elif isinstance(stmt, IRIf):
             then, orelse = kept(stmt.then), kept(stmt.orelse)
             if then or orelse:
@@ -313,5 +327,5 @@ def _without_unread(first: Block, second: Block, roots: tuple[Any, ...]) -> tupl
 
     while changed:
         changed = False
-        first, second = kept(first), kept(second)
-    return first, second
+        blocks = tuple([kept(block) for block in blocks])
+    return blocks

@@ -10,9 +10,11 @@ from tack.ir.annotate import annotate_types
 from tack.ir.assigned import check_assigned
 from tack.ir.bounds import split_prologue
 from tack.ir.fuse import fuse
+from tack.ir.local_arrays import check_local_arrays
 from tack.ir.nodes import IRFunc, IRParam, Stage
 from tack.ir.optimize import optimize
 from tack.ir.resolve import resolve_ir
+from tack.ir.sampling import as_arrays, expand_samples
 from tack.ir.types import ScalarType, f32
 from tack.ir.verify import verify_ir
 
@@ -35,12 +37,16 @@ def _split(func: IRFunc, _facts: CallFacts) -> IRFunc:
     return split_prologue(func)
 
 
+def _sample(func: IRFunc, facts: CallFacts) -> IRFunc:
+    return expand_samples(func, facts.params)
+
+
 def _resolve(func: IRFunc, facts: CallFacts) -> IRFunc:
-    return resolve_ir(func, facts.params, facts.shapes)
+    return resolve_ir(func, as_arrays(facts.params), facts.shapes)
 
 
 def _annotate(func: IRFunc, facts: CallFacts) -> IRFunc:
-    return annotate_types(func, facts.params, facts.default_float)
+    return annotate_types(func, func.params, facts.default_float)
 
 
 def _fuse(func: IRFunc, facts: CallFacts) -> IRFunc:
@@ -53,6 +59,7 @@ def _optimize(func: IRFunc, _facts: CallFacts) -> IRFunc:
 
 PASSES: tuple[tuple[str, Stage, Callable[[IRFunc, CallFacts], IRFunc]], ...] = (
     ("split", "lowered", _split),
+    ("sample", "lowered", _sample),
     ("resolve", "resolved", _resolve),
     ("annotate", "typed", _annotate),
     ("fuse", "typed", _fuse),
@@ -66,6 +73,7 @@ def lower_checks(template: IRFunc) -> IRFunc:
         return template
     verify_ir(template, "lowered")
     check_assigned(template)
+    check_local_arrays(template)
     template = split_prologue(template)
     verify_ir(template, "lowered")
     return template

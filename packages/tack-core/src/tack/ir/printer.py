@@ -7,11 +7,16 @@ from typing import Any
 from tack.ir.nodes import (
     Block,
     IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
     IRBreak,
     IRCast,
+    IRCheck,
     IRCond,
     IRConst,
     IRContinue,
+    IRDeclare,
     IRDimSize,
     IREval,
     IRFor,
@@ -20,13 +25,17 @@ from tack.ir.nodes import (
     IRLeave,
     IRLoad,
     IRLocal,
+    IRLocalArray,
     IRLogic,
     IRName,
+    IRNonzero,
     IROp,
     IRParam,
+    IRPrint,
     IRRange,
     IRRegion,
     IRStore,
+    IRTextureSample,
     IRWhile,
 )
 from tack.ir.ops import OPS
@@ -41,6 +50,8 @@ def print_ir(func: IRFunc) -> str:
     lines = [head + _marks(func)]
     for local in func.locals:
         lines.append(f"  local {_local(local)}")
+    for array in func.arrays:
+        lines.append(f"  {_array(array)}")
     for rank in func.ranks:
         lines.append(f"  rank {rank.array} == {rank.rank}")
     if func.bound_prologue:
@@ -50,6 +61,9 @@ def print_ir(func: IRFunc) -> str:
     dims = " × ".join(_range(each) for each in func.loop.dims)
     lines.append(f"  parallel {dims}:")
     _body(func.loop.body, "    ", lines)
+    _block(func.epilogue, "  ", lines)
+    if func.result is not None:
+        lines.append(f"  return {print_expr(func.result)}")
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +80,18 @@ def _type(t: ScalarType | None) -> str:
 
 def _param(param: IRParam) -> str:
     shown = "" if param.type is None else param.type.name
+    if param.element:
+        shown += f"({' x '.join(map(str, param.element))})"
+    if param.texture is not None:
+        return f"{param.name}: texture"
     return param.name + (f": {shown}[]" if param.is_array else f": {shown}" if shown else "")
+
+
+def _array(array: IRLocalArray) -> str:
+    of = f"like {array.like}" if array.type is None else array.type.name
+    of += f"({' x '.join(map(str, array.element))})" if array.element else ""
+    shown = f" from {array.source_name}" if array.source_name != array.name else ""
+    return f"{'shared' if array.shared else 'local'} array {array.name}: {of}{list(array.shape)}{shown}"
 
 
 def _local(local: IRLocal) -> str:
@@ -99,6 +124,15 @@ def _statement(stmt: Any, indent: str, lines: list[str]) -> None:
             lines.append(f"{indent}{stmt.name} = {print_expr(stmt.value)}")
         case IRStore():
             lines.append(f"{indent}{stmt.array}[{_list(stmt.index)}] = {print_expr(stmt.value)}")
+        case IRAtomic():
+            old = f"{stmt.result} = " if stmt.result else ""
+            lines.append(f"{indent}{old}atomic_{stmt.op} {stmt.array}[{_list(stmt.index)}], {print_expr(stmt.value)}")
+        case IRDeclare():
+            lines.append(f"{indent}declare {stmt.array}")
+        case IRBarrier():
+            lines.append(f"{indent}barrier")
+        case IRBlockReduce():
+            lines.append(f"{indent}{stmt.result} = {stmt.primitive} {print_expr(stmt.value)}")
         case IREval():
             lines.append(f"{indent}eval {print_expr(stmt.value)}")
         case IRIf():
@@ -119,6 +153,9 @@ def _statement(stmt: Any, indent: str, lines: list[str]) -> None:
         case IRRegion():
             lines.append(f"{indent}region {stmt.label}:")
             _body(stmt.body, inner, lines)
+        case IRPrint():
+            parts = ", ".join(repr(part) if isinstance(part, str) else print_expr(part) for part in stmt.parts)
+            lines.append(f"{indent}print({parts})")
         case IRLeave():
             lines.append(f"{indent}leave {stmt.label}")
         case IRBreak():
@@ -155,10 +192,17 @@ def print_expr(node: Any) -> str:
             return f"{node.type.name}({print_expr(node.value)})"
         case IRCond():
             return f"({print_expr(node.then)} if {print_expr(node.test)} else {print_expr(node.orelse)})"
+        case IRCheck():
+            stored = f", stored in {node.stored}" if node.stored else ""
+            return f"check {node.site}([{_list(node.index)}] in [{_list(node.extents)}]{stored})"
+        case IRNonzero():
+            return f"nonzero {node.site}({print_expr(node.value)})"
         case IRLogic():
             return f"({print_expr(node.left)} {node.op} {print_expr(node.right)})"
         case IROp():
             return _operation(node)
+        case IRTextureSample():
+            return f"{node.texture}.sample({_list(node.coords)})"
         case _:
             return repr(node)
 

@@ -10,28 +10,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from tack.errors import Span
-from tack.ir.facts import memoized
+from tack.ir.facts import local_arrays, memoized
 from tack.ir.nodes import (
-    Block,
     IRAssign,
-    IRBreak,
     IRCond,
     IRConst,
-    IRContinue,
     IRExpr,
     IRFor,
     IRFunc,
     IRIf,
-    IRLeave,
     IRLoad,
     IRLogic,
     IRName,
     IROp,
     IRRegion,
+    IRStmt,
     IRStore,
     IRWhile,
 )
-from tack.ir.walk import children, walk, walk_statements
+from tack.ir.uniformity import uniformity
+from tack.ir.walk import assigned_name, children, walk_statements
 
 __all__ = ["RacePair", "race_pairs"]
 
@@ -51,7 +49,6 @@ class RacePair:
 def race_pairs(func: IRFunc) -> tuple[RacePair, ...]:
     """The first such pair of each array."""
     search = _Search(func)
-    search.block(func.loop.body, False)
     found: dict[str, RacePair] = {}
     for store in search.stores:
         for load in search.loads:
@@ -79,97 +76,31 @@ class _Search:
         body = func.loop.body
         self.stores: list[IRStore] = []
         self.loads: list[IRLoad] = []
-        self.params = {param.name for param in func.params}
-        assigns: dict[str, list[IRAssign]] = {}
+        assigns: dict[str, list[IRStmt]] = {}
         for stmt in walk_statements((*func.prologue, *body)):
-            if isinstance(stmt, IRAssign):
-                assigns.setdefault(stmt.name, []).append(stmt)
-        self.values = {name: found[0].value for name, found in assigns.items() if len(found) == 1}
+            name = assigned_name(stmt)
+            if name is not None:
+                assigns.setdefault(name, []).append(stmt)
+        single = {name: found[0] for name, found in assigns.items() if len(found) == 1}
+        self.values = {name: stmt.value for name, stmt in single.items() if isinstance(stmt, IRAssign)}
         self.dims = {dim.var: dim for dim in func.loop.dims if dim.var not in assigns}
-        self.varying = {dim.var for dim in func.loop.dims}
-        while self._spread(body, False):
-            pass
-
-    # ------------------------------------------------------------------------- what depends on the parallel index
-
-    def _varies(self, node: Any) -> bool:
-        """Whether a value can differ between iterations; a load's can, as another iteration may have stored there."""
-        return any(each.name in self.varying if isinstance(each, IRName) else isinstance(each, IRLoad) for each in walk(node))
-
-    def _spread(self, block: Block, conditional: bool) -> bool:
-        """One round of adding the locals that depend on the index, by value or by condition; whether any was added."""
-        before = len(self.varying)
-        for stmt in block:
-            match stmt:
-                case IRAssign():
-                    if conditional or self._varies(stmt.value):
-                        self.varying.add(stmt.name)
-                case IRIf():
-                    inner = conditional or self._varies(stmt.test)
-                    self._spread(stmt.then, inner)
-                    self._spread(stmt.orelse, inner)
-                case IRFor():
-                    inner = conditional or self._varies(stmt.range)
-                    if inner:
-                        self.varying.add(stmt.range.var)
-                    self._spread(stmt.body, inner or self._jumps(stmt.body, inner))
-                case IRWhile():
-                    inner = conditional or self._varies(stmt.test)
-                    inner = inner or self._jumps(stmt.body, inner) or self._jumps(stmt.pre, inner)
-                    self._spread(stmt.pre, inner)
-                    self._spread(stmt.body, inner)
-                case IRRegion():
-                    self._spread(stmt.body, conditional or self._jumps(stmt.body, conditional))
-                case _:
-                    pass
-            conditional = conditional or self._jumps((stmt,), conditional)
-        return len(self.varying) > before
-
-    def _jumps(self, block: Block, conditional: bool) -> bool:
-        """Whether a jump under a varying condition may skip what follows in some iterations."""
-        for stmt in block:
-            if isinstance(stmt, IRBreak | IRContinue | IRLeave):
-                if conditional:
-                    return True
-            elif isinstance(stmt, IRIf):
-                inner = conditional or self._varies(stmt.test)
-                if self._jumps(stmt.then, inner) or self._jumps(stmt.orelse, inner):
-                    return True
-            elif isinstance(stmt, IRFor | IRWhile):
-                inner = conditional or self._varies(stmt.range if isinstance(stmt, IRFor) else stmt.test)
-                if self._jumps(stmt.body, inner):
-                    return True
-            elif isinstance(stmt, IRRegion) and self._jumps(stmt.body, conditional):
-                return True
-        return False
+        self.lanes, own = uniformity(func), local_arrays(func)
+        for stmt, why in self.lanes.statements():
+            if not why:
+                self._statement(stmt)
+        self.loads = [load for load in self.loads if load.array not in own]
+        self.stores = [store for store in self.stores if store.array not in own]
 
     # -------------------------------------------------------------------------------------------------- accesses
 
-    def block(self, block: Block, conditional: bool) -> None:
-        """Collects the accesses that stand outside any varying condition."""
-        for stmt in block:
-            if not conditional:
-                self._statement(stmt)
-            conditional = conditional or self._jumps((stmt,), conditional)
-
-    def _statement(self, stmt: Any) -> None:
+    def _statement(self, stmt: IRStmt) -> None:
         match stmt:
-            case IRIf():
+            case IRIf() | IRWhile():
                 self._expressions(stmt.test)
-                if not self._varies(stmt.test):
-                    self.block(stmt.then, False)
-                    self.block(stmt.orelse, False)
             case IRFor():
                 self._expressions(stmt.range)
-                if not self._varies(stmt.range) and not self._jumps(stmt.body, False):
-                    self.block(stmt.body, False)
-            case IRWhile():
-                if not self._varies(stmt.test) and not self._jumps(stmt.pre + stmt.body, False):
-                    self.block(stmt.pre, False)
-                    self._expressions(stmt.test)
-                    self.block(stmt.body, False)
             case IRRegion():
-                self.block(stmt.body, False)
+                pass
             case _:
                 if isinstance(stmt, IRStore):
                     self.stores.append(stmt)
@@ -184,9 +115,9 @@ class _Search:
     def _unconditional(self, node: Any) -> Iterator[Any]:
         yield node
         below = children(node)
-        if isinstance(node, IRCond) and self._varies(node.test):
+        if isinstance(node, IRCond) and self.lanes.varies(node.test):
             below = (node.test,)
-        elif isinstance(node, IRLogic) and self._varies(node.left):
+        elif isinstance(node, IRLogic) and self.lanes.varies(node.left):
             below = (node.left,)
         for child in below:
             yield from self._unconditional(child)

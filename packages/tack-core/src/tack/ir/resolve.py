@@ -14,11 +14,14 @@ from typing import Any
 from tack.errors import fail
 from tack.ir.facts import ArrayUses, Dim, array_uses
 from tack.ir.nodes import (
+    IRAtomic,
+    IRCheck,
     IRConst,
     IRDimSize,
     IRExpr,
     IRFunc,
     IRLoad,
+    IRLocalArray,
     IRName,
     IROp,
     IRParallel,
@@ -45,6 +48,8 @@ def dimension(shape: tuple[int, ...], dim: Dim) -> int:
 def resolve_ir(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> IRFunc:
     """The function for a call with `params` (types set) and the `shapes` of its array parameters; stage "resolved"."""
     check_arrays(func, params, shapes)
+    stored = {p.name: (*shapes[p.name], *p.element) for p in params if p.is_array}  # with the components of elements
+    stored |= {each.name: (*each.shape, *each.element) for each in func.arrays}
 
     def visit(node: Any) -> Any:
         kind = node.__class__
@@ -53,10 +58,15 @@ def resolve_ir(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> IRF
         if kind is IRDimSize:
             return IRConst(dimension(shapes[node.array], node.dim), i64, node.span)
         node = map_children(node, visit)
+        if kind is IRCheck:
+            index = tuple(IROp("index", (each,), None, each.span) for each in node.index)
+            return replace(node, index=index)
         if kind is IRLoad:
-            return IRLoad(node.array, (_flat(node.index, shapes[node.array]),), None, node.span)
+            return IRLoad(node.array, (_flat(node.index, stored[node.array]),), None, node.span)
         if kind is IRStore:
-            return IRStore(node.array, (_flat(node.index, shapes[node.array]),), node.value, node.span)
+            return IRStore(node.array, (_flat(node.index, stored[node.array]),), node.value, node.span)
+        if kind is IRAtomic:
+            return IRAtomic(node.op, node.array, (_flat(node.index, stored[node.array]),), node.value, node.result, node.span)
         return node
 
     first, *rest = func.loop.dims
@@ -65,12 +75,25 @@ def resolve_ir(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> IRF
         first = IRRange(first.var, start, first.end, step, first.span)
     dims = (first, *(visit(each) for each in rest))
     loop = IRParallel(dims, map_block(func.loop.body, visit), func.loop.span)
-    return replace(func, params=params, prologue=map_block(func.prologue, visit), loop=loop, stage="resolved")
+    prologue, epilogue = map_block(func.prologue, visit), map_block(func.epilogue, visit)
+    result = None if func.result is None else visit(func.result)
+    return replace(
+        func, params=params, prologue=prologue, loop=loop, epilogue=epilogue, result=result, arrays=_typed_arrays(func, params),
+        stage="resolved",
+    )  # fmt: skip
+
+
+def _typed_arrays(func: IRFunc, params: tuple[IRParam, ...]) -> tuple[IRLocalArray, ...]:
+    """Local arrays with their types: those of `local_array_like` have their parameter's."""
+    types = {param.name: param.type for param in params}
+    return tuple([replace(each, type=types[each.like]) if each.type is None else each for each in func.arrays])
 
 
 def _flat(index: tuple[IRExpr, ...], shape: tuple[int, ...]) -> IRExpr:
     """Row-major address arithmetic in i64, each user index marked by an "index" operation."""
     first = index[0]
+    if isinstance(first, IRCheck):
+        return first
     flat: IRExpr = IROp("index", (first,), None, first.span)
     for each, size in zip(index[1:], shape[1:], strict=True):
         row = IROp("mul", (flat, IRConst(size, i64, each.span)), None, each.span)
@@ -88,6 +111,7 @@ def check_arrays(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> N
     """
     uses = array_uses(func)
     arrays = {param.name for param in params if param.is_array}
+    _check_textures(func, uses, {param.name for param in params if param.texture is not None}, arrays)
     _check_kinds(func, uses, arrays)
     for use in uses.accesses:
         _check_access(func.name, use, len(shapes[use.array]))
@@ -107,12 +131,36 @@ def check_arrays(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> N
             )  # fmt: skip
 
 
+def _check_textures(func: IRFunc, uses: ArrayUses, textures: set[str], arrays: set[str]) -> None:
+    for sample in uses.samples:
+        name = sample.texture
+        if name not in textures:
+            what = "an array" if name in arrays else "a number"
+            raise fail(
+                TypeError, f"'{name}' is sampled as a texture, but {what} was passed for it.", kernel=func.name, span=sample.span,
+                remedy=f"Pass tack.texture3d({name})." if name in arrays else f"Pass a texture for '{name}'.",
+            )  # fmt: skip
+    places = [(use.array, use.span) for use in (*uses.accesses, *uses.unpacked, *uses.sizes)]
+    for name, span in (*places, *((each.name, each.span) for each in uses.scalars)):
+        if name in textures:
+            raise fail(
+                TypeError, f"'{name}' is a texture: it has no elements, sizes or value, only samples.", kernel=func.name,
+                span=span, remedy=f"Write `{name}.sample(u, v, w)`, or pass the array that it was made of.",
+            )  # fmt: skip
+
+
 def _check_kinds(func: IRFunc, uses: ArrayUses, arrays: set[str]) -> None:
     for use in (*uses.accesses, *uses.unpacked, *uses.sizes):
         if use.array not in arrays:
             raise fail(
                 TypeError, f"'{use.array}' is used as an array, but a number was passed for it.", kernel=func.name,
                 span=use.span, remedy=f"Pass an array for '{use.array}'.",
+            )  # fmt: skip
+    for each in func.arrays:
+        if each.type is None and each.like not in arrays:
+            raise fail(
+                TypeError, f"'{each.like}' is used as an array, but a number was passed for it.", kernel=func.name,
+                span=each.span, remedy=f"Pass an array for '{each.like}'.",
             )  # fmt: skip
     for name in uses.scalars:
         if name.name in arrays:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tack.ir.literals import TRUTH, Lit, fold, hull, literal_type, range_of
-from tack.ir.nodes import IRCast, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp
+from tack.ir.nodes import IRCast, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp, IRTextureSample
 from tack.ir.ops import OPS
-from tack.ir.types import BOOL, WEAK_FLOAT, ScalarType, f64, holds, i64, promote, u64
+from tack.ir.types import BOOL, WEAK_FLOAT, ScalarType, f32, f64, holds, i32, i64, promote, u64
 
 __all__ = [
     "AType", "Conflict", "TooLarge", "Typing", "as_lit", "fits", "float_type", "folded", "is_weak", "math_type", "meet",
@@ -212,6 +212,7 @@ class Typing:
             IRLogic: lambda _: BOOL,
             IRCond: lambda n: self._meet((n.then, n.orelse)),
             IROp: self._op,
+            IRTextureSample: lambda _: f32,
         }
         self._by_rule: dict[str, Callable[[IROp], AType]] = {
             "arith": self._arith, "int": self._arith, "extreme": self._arith,
@@ -221,6 +222,9 @@ class Typing:
             "select": lambda n: self._meet(n.args[1:]),
             "math": lambda n: math_type(self._all(n.args), self.default_float, self.loose),
             "index": lambda _: i64,
+            "lane": lambda _: i64,
+            "bits": self._bits,
+            "bitcast": lambda n: n.type,
             "to_int": lambda n: to_int_type(self.of(n.args[0])),
             "to_float": lambda n: to_float_type(self.of(n.args[0]), self.default_float, self.loose),
         }  # fmt: skip
@@ -280,6 +284,13 @@ class Typing:
             return weak_result(node.op, types) if t.__class__ is Lit else t
         except TooLarge:
             return u64
+
+    def _bits(self, node: IROp) -> AType:
+        t = self.of(node.args[0])
+        lit = as_lit(t)
+        if lit is None:
+            return t
+        return literal_type(lit) or u64
 
     def _power(self, node: IROp) -> AType:
         types = self._all(node.args)

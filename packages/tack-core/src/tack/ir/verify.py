@@ -9,13 +9,19 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tack.ir.nodes import (
+    ERRORS,
     Block,
     IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
     IRBreak,
     IRCast,
+    IRCheck,
     IRCond,
     IRConst,
     IRContinue,
+    IRDeclare,
     IRDimSize,
     IREval,
     IRFor,
@@ -25,16 +31,19 @@ from tack.ir.nodes import (
     IRLoad,
     IRLogic,
     IRName,
+    IRNonzero,
     IROp,
+    IRPrint,
     IRRange,
     IRRegion,
     IRStore,
+    IRTextureSample,
     IRWhile,
     Stage,
 )
 from tack.ir.ops import OPS
 from tack.ir.printer import print_expr
-from tack.ir.types import BOOL, DTYPES, ScalarType, i32, i64, u64
+from tack.ir.types import BOOL, DTYPES, ScalarType, f32, i32, i64, u64
 
 __all__ = ["IRError", "verify_ir"]
 
@@ -57,6 +66,8 @@ class _Verifier:
     def __init__(self, func: IRFunc, stage: Stage) -> None:
         self.func, self.stage, self.typed = func, stage, stage == "typed"
         self.arrays: dict[str, ScalarType | None] = {}
+        self.own: set[str] = set()  # the local and shared arrays
+        self.textures: set[str] = set()
         self.names: dict[str, ScalarType | None] = {}
         self.assignable: set[str] = set()
         self.used: set[str] = set()
@@ -65,11 +76,13 @@ class _Verifier:
         self.sizes = self.stores = True  # whether IRDimSize and IRStore may stand here
         self._expressions: dict[type, Callable[[Any], None]] = {
             IRConst: self._const, IRName: self._name, IRDimSize: self._dim_size, IRLoad: self._load, IROp: self._op,
-            IRCast: self._cast, IRCond: self._cond, IRLogic: self._logic,
+            IRTextureSample: self._sample, IRCast: self._cast, IRCond: self._cond, IRLogic: self._logic, IRCheck: self._check, IRNonzero: self._nonzero,
         }  # fmt: skip
         self._statements: dict[type, Callable[[Any], None]] = {
             IRAssign: self._assign, IRStore: self._store, IREval: lambda s: self.expr(s.value), IRIf: self._if, IRFor: self._for,
             IRWhile: self._while, IRBreak: self._break, IRContinue: self._continue, IRRegion: self._region, IRLeave: self._leave,
+            IRPrint: self._print, IRAtomic: self._atomic, IRDeclare: self._declaration, IRBarrier: self._collective,
+            IRBlockReduce: self._block_reduce,
         }  # fmt: skip
 
     def fault(self, promise: str, node: Any = None) -> NoReturn:
@@ -93,6 +106,17 @@ class _Verifier:
         self._dims()
         self.stores = True
         self.block(func.loop.body)
+        self._result()
+
+    def _result(self) -> None:
+        self.stores = False
+        for dim in self.func.loop.dims:
+            del self.names[dim.var]
+        self.block(self.func.epilogue)
+        if self.func.result is not None:
+            self.expr(self.func.result)
+        elif self.func.epilogue:
+            self.fault("an epilogue without a result")
 
     def _declare(self) -> None:
         func, typed = self.func, self.typed
@@ -104,10 +128,18 @@ class _Verifier:
         for param in func.params:
             if self.stage != "lowered" and param.type not in DTYPES:
                 self.fault(f"parameter '{param.name}' has no type")
+            if self.stage == "lowered" or param.texture is not None:
+                self.textures.add(param.name)
             if self.stage == "lowered" or param.is_array:
                 self.arrays[param.name] = param.type
-            if self.stage == "lowered" or not param.is_array:
+            if self.stage == "lowered" or not (param.is_array or param.texture is not None):
                 self.names[param.name] = param.type
+        for array in func.arrays:
+            if array.name in known or (self.stage != "lowered" and array.type not in DTYPES):
+                self.fault(f"the local array '{array.name}' has a name of its own and a type")
+            known.add(array.name)
+            self.own.add(array.name)
+            self.arrays[array.name] = array.type
         for local in func.locals:
             if typed and local.type not in _TYPES:
                 self.fault(f"local '{local.name}' has no type")
@@ -158,6 +190,40 @@ class _Verifier:
         self._access(stmt.array, stmt.index, stmt.value)
         if self.typed and stmt.value.type is not self.arrays[stmt.array]:
             self.fault(f"'{stmt.array}' holds {self.arrays[stmt.array]}, not {stmt.value.type}", stmt.value)
+
+    def _atomic(self, stmt: IRAtomic) -> None:
+        self._access(stmt.array, stmt.index, stmt.value)
+        self.expr(stmt.value)
+        if not self.stores or stmt.array in self.own:
+            self.fault(f"an atomic on '{stmt.array}', outside the parallel loop or on no parameter")
+        if self.typed and stmt.value.type is not self.arrays[stmt.array]:
+            self.fault(f"'{stmt.array}' holds {self.arrays[stmt.array]}, not {stmt.value.type}", stmt.value)
+        if stmt.result is not None:
+            self._result_local(stmt.result, self.arrays[stmt.array])
+
+    def _result_local(self, name: str, t: ScalarType | None) -> None:
+        if name not in self.assignable or (self.typed and self.names[name] is not t):
+            self.fault(f"'{name}' is no local of type {t}")
+
+    def _declaration(self, stmt: IRDeclare) -> None:
+        if stmt.array not in self.own:
+            self.fault(f"a declaration of '{stmt.array}', which is no local array")
+
+    def _collective(self, _stmt: Any) -> None:
+        if not self.stores:
+            self.fault("a collective outside the parallel loop")
+
+    def _block_reduce(self, stmt: IRBlockReduce) -> None:
+        self._collective(stmt)
+        self.expr(stmt.value)
+        self._result_local(stmt.result, stmt.value.type)
+
+    def _print(self, stmt: IRPrint) -> None:
+        if not self.stores:
+            self.fault("a print outside the parallel loop")
+        for part in stmt.parts:
+            if not isinstance(part, str):
+                self.expr(part)
 
     def _if(self, stmt: IRIf) -> None:
         self._test(stmt.test)
@@ -249,6 +315,16 @@ class _Verifier:
         if self.typed and node.type is not self.arrays[node.array]:
             self.fault(f"'{node.array}' holds {self.arrays[node.array]}, not {node.type}", node)
 
+    def _sample(self, node: IRTextureSample) -> None:
+        if node.texture not in self.textures:
+            self.fault(f"a sample of '{node.texture}', which is no texture")
+        for each in node.coords:
+            self.expr(each)
+            if self.typed and each.type is not f32:
+                self.fault("a coordinate is f32", each)
+        if self.typed and node.type is not f32:
+            self.fault("a sample is f32", node)
+
     def _access(self, array: str, index: tuple[Any, ...], node: Any) -> None:
         if array not in self.arrays:
             self.fault(f"an access to '{array}', which is no array")
@@ -258,6 +334,25 @@ class _Verifier:
             self.expr(each)
             if self.typed and each.type is not i64:
                 self.fault("an index is i64", each)
+
+    def _check(self, node: IRCheck) -> None:
+        for each in (*node.index, *node.extents):
+            self.expr(each)
+            if self.typed and each.type is not i64:
+                self.fault("an index and an extent are i64", each)
+        if len(node.index) != len(node.extents) or node.array not in self.arrays:
+            self.fault("a check has an extent for each index of an array", node)
+        self._notes(node)
+
+    def _nonzero(self, node: IRNonzero) -> None:
+        self.expr(node.value)
+        self._notes(node)
+
+    def _notes(self, node: IRCheck | IRNonzero) -> None:
+        if not 0 <= node.site < len(self.func.sites) or ERRORS not in self.arrays:
+            self.fault("a check has a site and the errors array", node)
+        if self.typed and node.type is not i64:
+            self.fault("a check is i64", node)
 
     def _cast(self, node: IRCast) -> None:
         self.expr(node.value)
@@ -335,5 +430,7 @@ _RULES: dict[str, Callable[[Any, Types], bool]] = {
     "truth": lambda t, args: t is BOOL and args[0] is BOOL,
     "extreme": lambda t, args: len(args) == 2 and _same(t, args),
     "select": lambda t, args: args[0] is BOOL and args[1] is t and args[2] is t and t is not None,
-    "test": lambda t, args: t is BOOL and args[0] is not None and args[0].is_float,
+    "test": lambda t, args: t is BOOL and args[0] is not None and args[0].is_float, "bits": _same_int,
+    "lane": lambda t, args: t is i64,
+    "bitcast": lambda t, args: t in _TYPES and args[0] in _TYPES and t.bits == args[0].bits and t is not args[0],
 }  # fmt: skip

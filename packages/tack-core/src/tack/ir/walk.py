@@ -13,13 +13,19 @@ from typing import Any
 from tack.ir.nodes import (
     Block,
     IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
     IRBreak,
     IRCast,
+    IRCheck,
     IRCond,
     IRConst,
     IRContinue,
+    IRDeclare,
     IRDimSize,
     IREval,
+    IRExpr,
     IRFor,
     IRFunc,
     IRIf,
@@ -28,18 +34,21 @@ from tack.ir.nodes import (
     IRLogic,
     IRName,
     IRNode,
+    IRNonzero,
     IROp,
     IRParallel,
+    IRPrint,
     IRRange,
     IRRegion,
     IRStmt,
     IRStore,
+    IRTextureSample,
     IRWhile,
 )
 
 __all__ = [
-    "assigned_names", "children", "expand_block", "map_block", "map_children", "map_func", "names_read", "rewrite", "walk",
-    "walk_func", "walk_statements", "with_parts",
+    "assigned_name", "assigned_names", "children", "expand_block", "map_block", "map_children", "map_func", "names_read",
+    "rewrite", "walk", "walk_func", "walk_statements", "with_parts",
 ]  # fmt: skip
 
 Map = Callable[[Any], Any]
@@ -58,19 +67,27 @@ _CHILDREN: dict[type, Callable[[Any], tuple[IRNode, ...]]] = {
     IRBreak: _leaf,
     IRContinue: _leaf,
     IRLeave: _leaf,
+    IRDeclare: _leaf,
+    IRBarrier: _leaf,
     IRLoad: lambda n: n.index,
     IROp: lambda n: n.args,
     IRCast: lambda n: (n.value,),
     IRCond: lambda n: (n.test, n.then, n.orelse),
     IRLogic: lambda n: (n.left, n.right),
+    IRCheck: lambda n: n.index + n.extents,
+    IRNonzero: lambda n: (n.value,),
     IRAssign: lambda n: (n.value,),
     IRStore: lambda n: (n.value, *n.index),
+    IRAtomic: lambda n: (*n.index, n.value),
+    IRBlockReduce: lambda n: (n.value,),
     IREval: lambda n: (n.value,),
     IRIf: lambda n: (n.test, *n.then, *n.orelse),
     IRRange: lambda n: (n.start, n.end, n.step),
     IRFor: lambda n: (n.range, *n.body),
     IRWhile: lambda n: (*n.pre, n.test, *n.body),
     IRRegion: lambda n: n.body,
+    IRPrint: lambda n: tuple([part for part in n.parts if part.__class__ is not str]),
+    IRTextureSample: lambda n: n.coords,
 }
 
 
@@ -92,11 +109,14 @@ def walk(root: IRNode | tuple[IRNode, ...]) -> Iterator[IRNode]:
 
 
 def walk_func(func: IRFunc) -> Iterator[IRNode]:
-    """Every node of a function: bound prologue, prologue, bounds, body."""
+    """Every node of a function: bound prologue, prologue, bounds, body, epilogue, result."""
     yield from walk(func.bound_prologue)
     yield from walk(func.prologue)
     yield from walk(func.loop.dims)
     yield from walk(func.loop.body)
+    yield from walk(func.epilogue)
+    if func.result is not None:
+        yield from walk(func.result)
 
 
 _BLOCKS: dict[type, Callable[[Any], Block]] = {
@@ -124,9 +144,16 @@ def names_read(root: IRNode | tuple[IRNode, ...]) -> set[str]:
     return {node.name for node in walk(root) if isinstance(node, IRName)}
 
 
+def assigned_name(node: IRNode) -> str | None:
+    """The name that a statement by itself gives a value to: of an assignment, an atomic or a reduction; else None."""
+    if isinstance(node, IRAssign):
+        return node.name
+    return node.result if isinstance(node, IRAtomic | IRBlockReduce) else None
+
+
 def assigned_names(root: IRNode | tuple[IRNode, ...]) -> set[str]:
-    """The names that IRAssign statements of a tree or block give a value to (loop variables of IRFor do not count)."""
-    return {node.name for node in walk(root) if isinstance(node, IRAssign)}
+    """The names that statements of a tree or block give a value to (loop variables of IRFor do not count)."""
+    return {name for node in walk(root) if (name := assigned_name(node)) is not None}
 
 
 # -------------------------------------------------------------------------------------------------------- rebuild
@@ -178,6 +205,18 @@ def _logic(n: IRLogic, fn: Map) -> IRLogic:
     return n if left is n.left and right is n.right else IRLogic(n.op, left, right, n.type, n.span)
 
 
+def _check(n: IRCheck, fn: Map) -> IRCheck:
+    index, extents = map_block(n.index, fn), map_block(n.extents, fn)
+    if index is n.index and extents is n.extents:
+        return n
+    return IRCheck(n.array, index, extents, n.site, n.stored, n.type, n.span)
+
+
+def _nonzero(n: IRNonzero, fn: Map) -> IRNonzero:
+    value = fn(n.value)
+    return n if value is n.value else IRNonzero(value, n.site, n.type, n.span)
+
+
 def _assign(n: IRAssign, fn: Map) -> IRAssign:
     value = fn(n.value)
     return n if value is n.value else IRAssign(n.name, value, n.span)
@@ -186,6 +225,16 @@ def _assign(n: IRAssign, fn: Map) -> IRAssign:
 def _store(n: IRStore, fn: Map) -> IRStore:
     value, index = fn(n.value), map_block(n.index, fn)
     return n if value is n.value and index is n.index else IRStore(n.array, index, value, n.span)
+
+
+def _atomic(n: IRAtomic, fn: Map) -> IRAtomic:
+    index, value = map_block(n.index, fn), fn(n.value)
+    return n if index is n.index and value is n.value else IRAtomic(n.op, n.array, index, value, n.result, n.span)
+
+
+def _block_reduce(n: IRBlockReduce, fn: Map) -> IRBlockReduce:
+    value = fn(n.value)
+    return n if value is n.value else IRBlockReduce(n.op, value, n.result, n.span)
 
 
 def _eval(n: IREval, fn: Map) -> IREval:
@@ -222,6 +271,19 @@ def _region(n: IRRegion, fn: Map) -> IRRegion:
     return n if body is n.body else IRRegion(n.label, body, n.span)
 
 
+def _print(n: IRPrint, fn: Map) -> IRPrint:
+    parts = map_block(n.parts, lambda part: part if part.__class__ is str else fn(part))
+    return n if parts is n.parts else IRPrint(parts, n.span)
+
+
+def _sample(n: IRTextureSample, fn: Map) -> IRTextureSample:
+    u, v, w = n.coords
+    coords = fn(u), fn(v), fn(w)
+    if coords[0] is u and coords[1] is v and coords[2] is w:
+        return n
+    return IRTextureSample(n.texture, coords, n.type, n.span)
+
+
 _MAP: dict[type, Callable[[Any, Map], Any]] = {
     IRConst: _same,
     IRName: _same,
@@ -229,19 +291,27 @@ _MAP: dict[type, Callable[[Any, Map], Any]] = {
     IRBreak: _same,
     IRContinue: _same,
     IRLeave: _same,
+    IRDeclare: _same,
+    IRBarrier: _same,
     IRLoad: _load,
     IROp: _op,
     IRCast: _cast,
     IRCond: _cond,
     IRLogic: _logic,
+    IRCheck: _check,
+    IRNonzero: _nonzero,
     IRAssign: _assign,
     IRStore: _store,
+    IRAtomic: _atomic,
+    IRBlockReduce: _block_reduce,
     IREval: _eval,
     IRIf: _if,
     IRRange: _range,
     IRFor: _for,
     IRWhile: _while,
     IRRegion: _region,
+    IRPrint: _print,
+    IRTextureSample: _sample,
 }
 
 
@@ -286,22 +356,33 @@ def expand_block(block: Block, fn: Callable[[IRStmt], Sequence[IRStmt]]) -> Bloc
     return block if same else tuple(result)
 
 
-def with_parts(func: IRFunc, prologue: Block, bound_prologue: Block, dims: tuple[IRRange, ...], body: Block) -> IRFunc:
-    """The function with these code parts; the same object when all four are the same objects."""
+def with_parts(
+    func: IRFunc,
+    prologue: Block,
+    bound_prologue: Block,
+    dims: tuple[IRRange, ...],
+    body: Block,
+    epilogue: Block,
+    result: IRExpr | None,
+) -> IRFunc:
+    """The function with these code parts; the same object when all of them are the same objects."""
     loop = func.loop
     if dims is not loop.dims or body is not loop.body:
         loop = IRParallel(dims, body, loop.span)
     if loop is func.loop and prologue is func.prologue and bound_prologue is func.bound_prologue:
-        return func
-    return replace(func, prologue=prologue, bound_prologue=bound_prologue, loop=loop)
+        if epilogue is func.epilogue and result is func.result:
+            return func
+    return replace(func, prologue=prologue, bound_prologue=bound_prologue, loop=loop, epilogue=epilogue, result=result)
 
 
-def map_func(func: IRFunc, fn: Callable[[IRStmt | IRRange], Any]) -> IRFunc:
-    """The function with `fn` applied to each outermost statement and to the ranges of the parallel loop."""
+def map_func(func: IRFunc, fn: Callable[[IRStmt | IRRange | IRExpr], Any]) -> IRFunc:
+    """The function with `fn` applied to each outermost statement, to the ranges of the parallel loop and to the result."""
     return with_parts(
         func,
         map_block(func.prologue, fn),
         map_block(func.bound_prologue, fn),
         map_block(func.loop.dims, fn),
         map_block(func.loop.body, fn),
+        map_block(func.epilogue, fn),
+        None if func.result is None else fn(func.result),
     )

@@ -13,8 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from tack.errors import fail
-from tack.ir.types import ScalarType
-from tack.lang.host_values import Host, converted, exact_value, is_a, is_number, read_values, storage_type, written_shape
+from tack.ir.types import ElementType
+from tack.lang.host_values import (
+    Host,
+    converted,
+    element_type,
+    exact_element,
+    is_a,
+    is_number,
+    logical_shape,
+    read_values,
+    written_shape,
+)
 
 __all__ = ["Array", "Buffer", "DeviceLike", "Memory", "copyto"]
 
@@ -63,30 +73,32 @@ class DeviceLike(Protocol):
 
 # Signatures are interned, so that equal ones are the same object and a compiled call compares them by identity.
 _signatures: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+_LAYOUTS = ("scalar", "vector", "matrix")
 
 
 class Array:
-    """n-dimensional C-contiguous storage of scalars on one device; made by `tack.array`, `tack.zeros` and their like.
+    """n-dimensional C-contiguous storage on one device; made by `tack.array`, `tack.zeros` and their like.
 
+    Elements are scalars, vectors or matrices; NumPy has a vector's or matrix's components as one or two more dimensions.
     `dtype`, `shape`, `ndim`, `size`, `nbytes`, `device` and `writable` describe it. Reading elements on the host waits for queued
     launches.
     """
 
     __slots__ = ("__weakref__", "_buffer", "_desc", "_device", "_dtype", "_logical_shape", "_sig")
 
-    def __init__(self, buffer: Buffer, dtype: ScalarType, shape: tuple[int, ...], device: Any) -> None:
-        """Internal: wraps a buffer that holds `shape` elements of `dtype` on `device`."""
+    def __init__(self, buffer: Buffer, dtype: ElementType, shape: tuple[int, ...], device: Any) -> None:
+        """Internal: wraps a buffer that holds `shape` elements of `dtype` on `device`; its own shape counts components, too."""
         self._buffer = buffer
         self._dtype = dtype
         self._logical_shape = shape
         self._device = device
-        key = (dtype, len(shape), 1, "scalar", device.memory.name)  # 1: components of an element
+        key = (dtype.scalar, len(shape), dtype.width, _LAYOUTS[len(dtype.shape)], device.memory.name)
         self._sig = _signatures.setdefault(key, key)
 
     # Properties, since a shape that a user could assign would let kernels run out of bounds.
     @property
-    def dtype(self) -> ScalarType:
-        """The element type."""
+    def dtype(self) -> ElementType:
+        """The element type: a scalar, vector or matrix type."""
         return self._dtype
 
     @property
@@ -127,26 +139,28 @@ class Array:
     # --------------------------------------------------------------------------------------------- elements and views
 
     def __getitem__(self, index: Any) -> Any:
-        """`a[i, j]`: one element as a Python number; `a[lo:hi]`: a view of rows that shares storage. Waits."""
+        """`a[i, j]`: one element, a Python number or a new NumPy array of its components; `a[lo:hi]`: a view of rows. Waits."""
         shape = self._logical_shape
         if type(index) is int and len(shape) == 1 and 0 <= index < shape[0]:  # the common case, three times as fast
-            return self._buffer.load((index,)).item()
-        if is_a(index, slice):
+            found = self._buffer.load((index,))
+        elif is_a(index, slice):
             return self._rows(index)
-        return self._buffer.load(self._position(index)).item()
+        else:
+            found = self._buffer.load(self._position(index))
+        return found.copy() if self._dtype.shape else found.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """`a[i, j] = v`: stores one number; `OverflowError` when the dtype cannot hold it. Waits."""
+        """`a[i, j] = v`: stores one element (a number goes to all components); `OverflowError` if the dtype cannot hold it. Waits."""
         if is_a(index, slice):
             raise fail(IndexError, "an index that is a slice stores nothing", remedy="Write tack.copyto(a[lo:hi], values).")
         position = self._position(index)
         self._check_writable()
-        self._buffer.store(position, exact_value(value, self._dtype))
+        self._buffer.store(position, exact_element(value, self._dtype))
 
     def __iter__(self) -> Iterator[Any]:
         if self.ndim != 1:
             raise fail(TypeError, f"only 1-d arrays are iterable, this one has {self.ndim} dimensions", remedy="Use a.numpy().")
-        return iter(self._values().tolist())
+        return iter(self._values().copy() if self._dtype.shape else self._values().tolist())
 
     def _rows(self, index: Any) -> Array:
         if not self._logical_shape:
@@ -194,7 +208,7 @@ class Array:
         fitted = tuple(self.size // rest if extent == -1 and rest else extent for extent in given)
         if min(fitted, default=0) < 0 or given.count(-1) > 1 or prod(fitted) != self.size:
             raise fail(ValueError, f"an array of shape {self._logical_shape} cannot be reshaped to {given}")
-        return Array(self._buffer.reshaped(fitted), self._dtype, fitted, self._device)
+        return Array(self._buffer.reshaped((*fitted, *self._dtype.shape)), self._dtype, fitted, self._device)
 
     def ravel(self) -> Array:
         """A 1-d view of the same elements."""
@@ -208,7 +222,7 @@ class Array:
         return self._buffer.read() if host is None else host
 
     def numpy(self) -> Host:
-        """A new NumPy array with the elements. Waits for queued launches."""
+        """A new NumPy array with the elements; components are its last dimensions. Waits for queued launches."""
         return self._buffer.read()
 
     async def numpy_async(self) -> Host:
@@ -271,9 +285,14 @@ class Array:
         return self._new(self._values(), self._dtype, self._device)
 
     def astype(self, dtype: Any) -> Array:
-        """A new array, converted by the language's rules: integers modulo 2^N, floats to integers saturate, NaN gives 0."""
-        wanted = storage_type(dtype)
-        return self._new(converted(self._values(), wanted), wanted, self._device)
+        """A new array, converted by the language's rules: integers modulo 2^N, floats to integers saturate, NaN gives 0.
+
+        `TypeError` for elements with other components than this array's.
+        """
+        wanted = element_type(dtype)
+        if wanted.shape != self._dtype.shape:
+            raise fail(TypeError, f"elements of {self._dtype} do not convert to {wanted}", remedy="Write tack.array(a.numpy()).")
+        return self._new(converted(self._values(), wanted.scalar), wanted, self._device)
 
     def to_device(self, device: Any) -> Array:
         """The array itself if its memory is usable on `device` (a Device or a spec), else a copy there."""
@@ -283,10 +302,11 @@ class Array:
         return self._new(self._values(), self._dtype, target)
 
     @staticmethod
-    def _new(values: Host, dtype: ScalarType, device: Any) -> Array:
+    def _new(values: Host, dtype: ElementType, device: Any) -> Array:
+        shape = logical_shape(values, dtype)
         buffer = device.memory.empty(dtype.numpy, values.shape)
         buffer.write(values)
-        return Array(buffer, dtype, values.shape, device)
+        return Array(buffer, dtype, shape, device)
 
     def __copy__(self) -> Array:
         return self.copy()
@@ -298,18 +318,30 @@ class Array:
         raise fail(TypeError, "arrays are not pickled, since they belong to a device", remedy="Pickle a.numpy().")
 
     def fill(self, value: Any) -> None:
-        """Store one number everywhere; `OverflowError` when the dtype cannot hold it, `ValueError` on read-only arrays."""
-        number = exact_value(value, self._dtype)
+        """Store one element everywhere; `OverflowError` when the dtype cannot hold it, `ValueError` on read-only arrays."""
+        element = exact_element(value, self._dtype)
         self._check_writable()
-        self._buffer.fill(number)
+        if self._dtype.shape:
+            self._buffer.write(np.broadcast_to(element, (*self._logical_shape, *self._dtype.shape)))
+        else:
+            self._buffer.fill(element)
 
     # ------------------------------------------------------------------------------------------------------ reductions
 
+    # A vector's or matrix's components are reduced apart: the result is a NumPy array of them.
+
     def sum(self) -> Any:
         """The sum of all elements: a float, or an int modulo 2^64; 0 when empty. Floats are added pairwise in f64. Waits."""
-        wide = {"int": "i8", "uint": "u8", "float": "f8"}[self._dtype.kind]
+        wide = {"int": "i8", "uint": "u8", "float": "f8"}[self._dtype.scalar.kind]
         with np.errstate(all="ignore"):
-            return self._values().sum(dtype=wide).item()
+            return self._number(self._values().sum(axis=self._axes, dtype=wide))
+
+    @property
+    def _axes(self) -> tuple[int, ...]:
+        return tuple(range(len(self._logical_shape)))
+
+    def _number(self, found: Any) -> Any:
+        return found if self._dtype.shape else found.item()
 
     def min(self) -> Any:
         """The least element; NaN if there is one; `ValueError` when empty. Waits."""
@@ -323,38 +355,45 @@ class Array:
         values = self._values()
         if not values.size:
             raise fail(ValueError, f"{name} of an array without elements")
-        return getattr(values, name)().item()
+        return self._number(getattr(values, name)(axis=self._axes))
 
-    def mean(self) -> float:
+    def mean(self) -> Any:
         """The mean of all elements, added pairwise in f64; NaN when empty. Waits."""
         values = self._values()
         if not values.size:
-            return float("nan")
+            return self._number(np.full(self._dtype.shape, np.nan))
         with np.errstate(all="ignore"):
-            return values.mean(dtype="f8").item()
+            return self._number(values.mean(axis=self._axes, dtype="f8"))
 
     def __repr__(self) -> str:
-        values = self._values().reshape(-1)[:7].tolist()
-        shown = ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:6])
+        values = self._values().reshape(self.size, *self._dtype.shape)[:7].tolist()
+        shown = ", ".join(map(_shown, values[:6]))
         dots = ", ..." if len(values) > 6 else ""
         return f"tack.Array([{shown}{dots}], shape={self._logical_shape}, dtype={self._dtype}, device={self._device})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"  # pyright: ignore[reportUnknownArgumentType]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def copyto(dst: Array, src: Any) -> None:
     """Store `src` into `dst`: an array of NumPy or Tack, nested lists, or one number that goes everywhere.
 
-    Shapes must be equal. Values convert by the language's rules: integers modulo 2^N, floats to integers saturate, NaN gives 0.
-    Overlapping arrays behave as if copied through a temporary. A read-only `dst` is `ValueError`. Waits.
+    Shapes must be equal (NumPy's include the components of elements). Values convert by the language's rules: integers modulo
+    2^N, floats to integers saturate, NaN gives 0. Overlapping arrays behave as if copied through a temporary. A read-only `dst` is `ValueError`. Waits.
     """
     if not is_a(dst, Array):
         raise fail(TypeError, f"copyto stores into a tack.Array, not {type(dst).__name__}", remedy="Write dst[...] = a.numpy().")
     dst._check_writable()  # pyright: ignore[reportPrivateUsage]
     values = src._values() if isinstance(src, Array) else read_values(src)[0]  # pyright: ignore[reportPrivateUsage]
-    values = converted(values, dst.dtype)
+    values = converted(values, dst.dtype.scalar)
     buffer = dst._buffer  # pyright: ignore[reportPrivateUsage]
+    wanted = (*dst.shape, *dst.dtype.shape)
     if is_number(src):
         buffer.fill(values[()])
-    elif values.shape != dst.shape:
-        raise fail(ValueError, f"copyto: a source of shape {values.shape} does not fit a destination of shape {dst.shape}")
+    elif values.shape != wanted:
+        raise fail(ValueError, f"copyto: a source of shape {values.shape} does not fit a destination of shape {wanted}")
     else:
         buffer.write(values)

@@ -8,13 +8,18 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tack.ir.nodes import IRCast, IRDimSize, IRExpr, IROp
+from tack.ir.nodes import IRConst, IRName, IROp
 from tack.ir.ops import MATH_NAMES, OPS
-from tack.ir.types import DTYPES, ScalarType
+from tack.ir.types import DTYPES, ELEMENT_TYPES, ElementType, MatrixType, ScalarType, VectorType, mat, vec
 from tack.lang.ast_expr import ExprLowering
+from tack.lang.ast_print import lower_print
+from tack.lang.ast_texture import lower_sample
 from tack.lang.bindings import UNBOUND, builtin_name, did_you_mean, math_name, numpy_remedy
+from tack.lang.constant import Constant
 from tack.lang.func import Func
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
+from tack.lang.values import Value, Vector
+from tack.lang.vector_methods import METHODS
 
 __all__ = ["CallLowering"]
 
@@ -24,29 +29,97 @@ _LOOPS = ("range", "ndindex")
 class CallLowering(ExprLowering):
     """Lowers calls to the values they give."""
 
-    def call_values(self, node: ast.Call) -> list[IRExpr]:
+    def call_values(self, node: ast.Call) -> list[Value]:
+        method = self.method(node)
+        if method is not None:
+            return self.inline(method[0], node, method[1])
+        texture = self._sampled(node)
+        if texture is not None:
+            return [lower_sample(self, texture, node)]
+        vector = self._receiver(node)
+        if vector is not None:
+            return [self.method_value(vector, node)]
         target = self.callee(node)
         if isinstance(target, Func):
             return self.inline(target, node)
         if isinstance(target, ScalarType):
             (value,) = self._arguments(node, str(target), 1)
-            return [IRCast(value, target, self.span(node))]
+            return [self.cast(target, value, self.span(node))]
+        if isinstance(target, (VectorType, MatrixType)):
+            return [self.construct(target, node)]
+        if target.memory:
+            return self.memory_call(target, node)
+        if target is INTRINSICS["print"]:
+            lower_print(self, node)
+            return []
         return [self._intrinsic(target, node)]
 
-    def values(self, node: ast.expr) -> list[IRExpr]:
+    def values(self, node: ast.expr) -> list[Value]:
         if isinstance(node, ast.Tuple):
-            return self.in_order([lambda part=part: self.expr(part) for part in node.elts])
-        return self.call_values(node) if isinstance(node, ast.Call) else [self.expr(node)]
+            return self.in_order([lambda part=part: self.value(part) for part in node.elts])
+        return self.call_values(node) if isinstance(node, ast.Call) else [self.value(node)]
 
-    def callee(self, node: ast.Call) -> Func | ScalarType | Intrinsic:
+    def _receiver(self, node: ast.Call) -> Vector | None:
+        """The vector or matrix whose method a call calls; None for other calls."""
+        func = node.func
+        if not isinstance(func, ast.Attribute) or (func.attr not in METHODS and self.dotted(func) is not None):
+            return None
+        return self.vector_base(func.value)
+
+    def _made_type(self, node: ast.Call) -> VectorType | MatrixType | None:
+        """The type that `tack.vec(n, dtype)` or `tack.mat(rows, cols, dtype)` gives; None for other calls."""
+        target = self.lookup(node.func) if self.dotted(node.func) is not None else UNBOUND
+        if target is not vec and target is not mat:
+            return None
+        sizes: list[Any] = []
+        dtypes: list[Any] = []
+        for part in (*node.args, *(keyword.value for keyword in node.keywords)):
+            dotted = self.dotted(part)
+            found = self.lookup(part) if dotted is not None else UNBOUND
+            if found is UNBOUND or isinstance(found, Constant):
+                size = self.expr(part)
+                if not (isinstance(size, IRConst) and isinstance(size.value, int)):
+                    raise self.error(TypeError, part, "the size of a vector type is an integer literal or constant")
+                sizes.append(size.value)
+            else:
+                dtypes.append(found)
+        try:
+            return target(*sizes, *dtypes)
+        except (TypeError, ValueError) as error:
+            raise self.error(type(error), node, str(error)) from None
+
+    def _sampled(self, node: ast.Call) -> str | None:
+        """The parameter of the texture that a call `tex.sample(...)` samples; None for other calls."""
+        func = node.func
+        if not isinstance(func, ast.Attribute) or func.attr != "sample":
+            return None
+        if isinstance(func.value, ast.Name):
+            bound = self.scope.vars.get(func.value.id)
+            return bound.name if isinstance(bound, IRName) and bound.name in self.params else None
+        return self.member_array(func.value) if isinstance(func.value, ast.Attribute) else None
+
+    def _bitcast(self, node: ast.Call) -> Value:
+        self._check_arguments(node, "bitcast", 2)
+        dtype = self.lookup(node.args[0])
+        if not (isinstance(dtype, ScalarType) and dtype in DTYPES):
+            message = "the first argument of bitcast() is a Tack scalar type"
+            raise self.error(TypeError, node.args[0], message, "Write tack.bitcast(tack.u32, x).")
+        span = self.span(node)
+        made = lambda args: IROp("bitcast", args, dtype, span)  # noqa: E731
+        return self.per_component((self.value(node.args[1]),), made, "bitcast()", span)
+
+    def callee(self, node: ast.Call) -> Func | ElementType | Intrinsic:
         """What a call calls; everything that kernels cannot call is refused here."""
         func = node.func
         dotted = self.dotted(func)
         if dotted is None:
+            made = self._made_type(func) if isinstance(func, ast.Call) else None
+            if made is not None:
+                return made
             raise self._no_function(node)
         value = self.lookup(func)
         if value is UNBOUND:
-            value = INTRINSICS.get(dotted, UNBOUND)
+            value = INTRINSICS.get(dotted) or ELEMENT_TYPES.get(dotted, UNBOUND)
             if value is UNBOUND:
                 name = dotted.partition(".")[0]
                 if "." not in dotted and name in _builtin_names():
@@ -56,8 +129,11 @@ class CallLowering(ExprLowering):
             return value
         if isinstance(value, Func):
             return value
-        if isinstance(value, ScalarType) and value in DTYPES:
+        if (isinstance(value, ScalarType) and value in DTYPES) or isinstance(value, (VectorType, MatrixType)):
             return value
+        if value is vec or value is mat:
+            remedy = f"Call the type to make a value: `{ast.unparse(node)}(...)`."
+            raise self.error(TypeError, node, f"`{ast.unparse(node)}` is a type and no value", remedy)
         name = builtin_name(value) or math_name(value)
         if name is not None and name in INTRINSICS:
             return INTRINSICS[name]
@@ -65,7 +141,7 @@ class CallLowering(ExprLowering):
 
     # ------------------------------------------------------------------------------------------------- intrinsics
 
-    def _intrinsic(self, target: Intrinsic, node: ast.Call) -> IRExpr:
+    def _intrinsic(self, target: Intrinsic, node: ast.Call) -> Value:
         name = target.__name__
         if target.later:
             raise self.unsupported(node, f"`{name}`: this version of Tack has no {target.later} yet")
@@ -74,18 +150,26 @@ class CallLowering(ExprLowering):
             raise self.unsupported(node, f"`{name}(...)` stands only in the head of a `for` loop", remedy)
         if name == "len":
             self._check_arguments(node, name, 1)
-            return IRDimSize(self.array(node.args[0]), 0, None, self.span(node))
+            return self.size_of(self.array(node.args[0]), 0, self.span(node))
         if name == "select":
             self._check_arguments(node, name, 3)
             test, a, b = node.args
-            args = self.in_order((lambda: self.cond(test), lambda: self.expr(a), lambda: self.expr(b)))
-            return IROp("select", tuple(args), None, self.span(node))
+            chosen, *args = self.in_order((lambda: self._select_test(test), lambda: self.value(a), lambda: self.value(b)))
+            return self.select(chosen, args, self.span(node))
+        if name in ("any", "all"):
+            self._check_arguments(node, name, 1)
+            return self.reduced(name, self.value(node.args[0]), node)
+        if name == "bitcast":
+            return self._bitcast(node)
         row = OPS[target.op]
-        return IROp(target.op, tuple(self._arguments(node, name, row.arity)), None, self.span(node))
+        return self.elementwise(target.op, self._arguments(node, name, row.arity), self.span(node))
 
-    def _arguments(self, node: ast.Call, name: str, arity: int) -> list[IRExpr]:
+    def _select_test(self, node: ast.expr) -> Value:
+        return self.cond(node) if isinstance(node, ast.BoolOp) else self.value(node)
+
+    def _arguments(self, node: ast.Call, name: str, arity: int) -> list[Value]:
         self._check_arguments(node, name, arity)
-        return self.in_order([lambda part=part: self.expr(part) for part in node.args])
+        return self.in_order([lambda part=part: self.value(part) for part in node.args])
 
     def _check_arguments(self, node: ast.Call, name: str, arity: int) -> None:
         """TypeError unless the call has `arity` positional arguments (-2: two or more) and no keywords."""
@@ -111,6 +195,7 @@ class CallLowering(ExprLowering):
             what = f"'{func.id}' is a parameter or local and no function"
             return self.unsupported(node, what, "Functions come from the kernel's closure, its globals or its namespace.")
         if isinstance(func, ast.Attribute):
+            self.check_object(func.value)
             remedy = "Write a function call instead of a method call."
             return self.unsupported(node, f"`.{func.attr}(...)`: numbers and arrays have no methods in kernels", remedy)
         return self.unsupported(node, "only functions can be called", "Call a function by its name.")
@@ -126,8 +211,10 @@ class CallLowering(ExprLowering):
         if isinstance(getattr(value, "_ir_cache", None), dict):
             return self._refused(node, f"kernel `{dotted}`", "Move the shared part into a @tack.func function and call that.")
         if math_name(value) is not None:
-            hint = did_you_mean(str(value.__name__), list(MATH_NAMES))
-            return self._refused(node, f"`math.{value.__name__}`", hint)
+            name = str(value.__name__)
+            helper = name in ("degrees", "radians")  # which tack.math has, as device functions
+            hint = f"Write tack.math.{name}(...)." if helper else did_you_mean(name, list(MATH_NAMES))
+            return self._refused(node, f"`math.{name}`", hint)
         if builtin_name(value) is not None:
             return self._refused(node, f"Python's `{value.__name__}`", "")
         if isinstance(value, type):

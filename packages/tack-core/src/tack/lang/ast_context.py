@@ -9,18 +9,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, TypeVar
 
 from tack.errors import Span, UnsupportedSyntaxError, fail
 from tack.ir.nodes import (
     Block,
     IRAssign,
+    IRAtomic,
+    IRBarrier,
+    IRBlockReduce,
     IRCond,
     IRConst,
     IRDimSize,
     IRExpr,
     IRLoad,
     IRLocal,
+    IRLocalArray,
     IRLogic,
     IRName,
     IROp,
@@ -30,12 +35,17 @@ from tack.ir.nodes import (
 )  # fmt: skip
 from tack.ir.walk import map_children, walk
 from tack.lang.bindings import CallBindings
+from tack.lang.call_shape import CallShape
+from tack.lang.device_class import Instance
 from tack.lang.func import Func
+from tack.lang.intrinsics import Intrinsic
 from tack.lang.source import Parsed
+from tack.lang.values import Value, Vector, described
 
 __all__ = ["Context", "Scope", "at", "has_load", "is_fixed", "is_truth", "negated", "truth"]
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Value)
 
 
 @dataclass(slots=True)
@@ -43,6 +53,8 @@ class Scope:
     """One function being lowered: the kernel, or one inlined call.
 
     `vars`: what a name of the source stands for now. `loops`: serial loops around the current place, within the function.
+    `objects`: the parameters that are objects of device classes. `leaves`: the region that `break` leaves, by the number of loops
+    around it, where a loop of the source is several of the IR.
     `results`: the locals of an inlined function's values; `label`: its region, once an early return needs one.
     """
 
@@ -50,31 +62,44 @@ class Scope:
     parsed: Parsed
     prefix: str
     is_kernel: bool
-    vars: dict[str, IRExpr] = field(default_factory=lambda: dict[str, IRExpr]())
+    vars: dict[str, Value] = field(default_factory=lambda: dict[str, Value]())
+    objects: dict[str, Instance] = field(default_factory=lambda: dict[str, Instance]())
     loops: int = 0
-    results: list[str] | None = None
+    leaves: dict[int, str] = field(default_factory=lambda: dict[int, str]())
+    results: list[Value] | None = None
     label: str = ""
     region: bool = False
     call: str = ""
+
+    def cell(self, name: str) -> Any:
+        """What the function's closure holds under `name`, or None."""
+        free = self.owner.__code__.co_freevars
+        try:
+            return self.owner.__closure__[free.index(name)].cell_contents
+        except ValueError:  # no such name, or nothing in it
+            return None
 
 
 class Context:
     """What every part of the lowering shares. Statements go to `out`; `effects` counts the stores written so far."""
 
-    def __init__(self, kernel: str, bindings: CallBindings, scope: Scope) -> None:
+    def __init__(self, kernel: str, bindings: CallBindings, scope: Scope, params: Sequence[str]) -> None:
         self.kernel = kernel
         self.bindings = bindings
         self.scope = scope
-        self.params: frozenset[str] = frozenset(scope.parsed.params)
+        self.params: frozenset[str] = frozenset(params)
         self.out: list[IRStmt] = []
         self.effects = 0
         self.prologue = True
+        self.call: CallShape | None = None  # the call that this is lowered for; None for any of numbers and scalar arrays
         self.locals: dict[str, IRLocal] = {}
+        self.arrays: dict[str, IRLocalArray] = {}  # local and shared ones
+        self.elements: dict[str, tuple[int, ...]] = {}  # the shape of an element's components, of arrays of vectors
         self.ranks: list[IRRank] = []
-        self.calls: list[Func] = []
+        self.calls: list[tuple[Func, tuple[str, ...]]] = []
         self.called_at: Span | None = None  # where the kernel calls the function being inlined
         self.inlined = 0
-        self._used: dict[str, int] = dict.fromkeys(scope.parsed.params, 0)
+        self._used: dict[str, int] = dict.fromkeys((*params, *scope.parsed.params), 0)
 
     # ------------------------------------------------------------------------------------------ places and errors
 
@@ -122,33 +147,62 @@ class Context:
         self.out.append(IRAssign(name, value, value.span))
         return IRName(name, None, value.span)
 
-    def variable(self, name: str) -> str:
-        """The local that assignments to `name` go to, made when first seen."""
+    def variable(self, name: str, node: ast.AST) -> str:
+        """The local that assignments of a number to `name` go to, made when first seen."""
         bound = self.scope.vars.get(name)
         if isinstance(bound, IRName) and bound.name in self.locals:
             return bound.name
+        if isinstance(bound, Vector):
+            message = f"'{name}' is {described(bound.shape)} and is assigned a number here"
+            raise self.error(TypeError, node, message, "Use another name, or make a vector of the number.")
         local = self.local(name)
         self.scope.vars[name] = IRName(local)
         return local
 
+    def vector_variable(self, name: str, shape: tuple[int, ...], node: ast.AST) -> Vector:
+        """The locals that assignments of a vector or matrix to `name` go to, made when first seen."""
+        bound = self.scope.vars.get(name)
+        if bound is None:
+            group = self.scope.prefix + name
+            made = Vector(shape, tuple([IRName(self.fresh(group)) for _ in range(prod(shape))]))
+            first = made.components[0]
+            assert isinstance(first, IRName)
+            for each in made.components:
+                assert isinstance(each, IRName)
+                self.locals[each.name] = IRLocal(each.name, name, group=first.name)
+            self.scope.vars[name] = bound = made
+        here = bound.shape if isinstance(bound, Vector) else ()
+        if here != shape:
+            message = f"'{name}' is {described(here)} and is assigned {described(shape)} here"
+            raise self.error(TypeError, node, message, "Use another name.")
+        assert isinstance(bound, Vector)
+        return bound
+
     def is_bound(self, name: str) -> bool:
         """Whether `name` is a parameter or local of the function being lowered."""
         scope = self.scope
-        return name in scope.vars or name in scope.parsed.stores or name in scope.parsed.loop_names
+        return name in scope.vars or name in scope.objects or name in scope.parsed.stores or name in scope.parsed.loop_names
 
     # ----------------------------------------------------------------------------------------------------- blocks
 
     def emit(self, statement: IRStmt) -> None:
         """Append a statement. A store outside the parallel loop is refused (K2)."""
-        if isinstance(statement, IRStore):
+        if isinstance(statement, IRStore | IRAtomic | IRBarrier | IRBlockReduce):
             self.effects += 1
             if self.prologue and statement.span is not None:
                 raise self.unsupported(
                     statement.span,
-                    f"array '{statement.array}' is stored to outside the parallel loop",
-                    "Move the store into the loop; for one serial step write a kernel whose loop is `for _ in range(1)`.",
+                    f"{self._effect(statement)} outside the parallel loop",
+                    "Move it into the loop; for one serial step write a kernel whose loop is `for _ in range(1)`.",
                 )
         self.out.append(statement)
+
+    def _effect(self, statement: IRStore | IRAtomic | IRBarrier | IRBlockReduce) -> str:
+        if isinstance(statement, IRBarrier | IRBlockReduce):
+            return f"`{'barrier' if isinstance(statement, IRBarrier) else statement.primitive}()`"
+        own = self.arrays.get(statement.array)
+        name = statement.array if own is None else own.source_name
+        return f"array '{name}' is {'stored to' if isinstance(statement, IRStore) else 'updated'}"
 
     def sub(self, make: Callable[[], T]) -> tuple[T, Block]:
         """Run `make` with a block of its own; its result and the statements it wrote."""
@@ -160,12 +214,12 @@ class Context:
         finally:
             self.out = outer
 
-    def in_order(self, makers: Sequence[Callable[[], IRExpr]]) -> list[IRExpr]:
+    def in_order(self, makers: Sequence[Callable[[], V]]) -> list[V]:
         """The operands that `makers` lower, so that each is evaluated once, left to right (E1).
 
         Where a later operand writes statements that store, the loads of earlier ones go to temporaries before them.
         """
-        done: list[IRExpr] = []
+        done: list[V] = []
         for make in makers:
             mark, effects = len(self.out), self.effects
             value = make()
@@ -177,36 +231,67 @@ class Context:
             done.append(value)
         return done
 
-    def spill(self, value: IRExpr) -> IRExpr:
+    def spill(self, value: Any) -> Any:
         """`value` with its loads in temporaries; whole where a load runs only under a condition."""
+        if isinstance(value, Vector):
+            return replace(value, components=tuple([self.spill(each) for each in value.components]))
         if isinstance(value, IRLoad):
             return self.temporary(value, "(element)")
         if isinstance(value, (IRCond, IRLogic)):
             return self.temporary(value, "(value)") if has_load(value) else value
         if isinstance(value, (IRConst, IRName, IRDimSize)):
             return value
-        return map_children(value, self.spill)  # type: ignore[return-value,arg-type]
+        return map_children(value, self.spill)
 
     # ------------------------------------------------------------------------- written by the classes built on this
 
+    def value(self, node: ast.expr) -> Value:
+        """Lower an expression: a number, a vector or a matrix."""
+        raise NotImplementedError
+
     def expr(self, node: ast.expr) -> IRExpr:
-        """Lower an expression used as a value."""
+        """Lower an expression used as a number."""
         raise NotImplementedError
 
     def cond(self, node: ast.expr) -> IRExpr:
         """Lower an expression used as a condition: any scalar serves (T7)."""
         raise NotImplementedError
 
-    def values(self, node: ast.expr) -> list[IRExpr]:
+    def values(self, node: ast.expr) -> list[Value]:
         """Lower an expression that may give several values: a tuple, or a call."""
         raise NotImplementedError
 
-    def call_values(self, node: ast.Call) -> list[IRExpr]:
+    def call_values(self, node: ast.Call) -> list[Value]:
         """Lower a call; as many values as it returns."""
         raise NotImplementedError
 
-    def inline(self, callee: Func, node: ast.Call) -> list[IRExpr]:
-        """Lower a call of a device function."""
+    def inline(self, callee: Func, node: ast.Call, receiver: Instance | None = None) -> list[Value]:
+        """Lower a call of a device function; of a method with `receiver` as its first argument."""
+        raise NotImplementedError
+
+    def index(self, node: ast.Subscript) -> list[IRExpr]:
+        """Lower the indices of `a[i, j]`."""
+        raise NotImplementedError
+
+    def array(self, node: ast.expr) -> str:
+        """The array that `node` names."""
+        raise NotImplementedError
+
+    def declared_by(self, node: ast.Assign) -> Intrinsic | None:
+        """The primitive that declares an array in `name = tack.local_array(...)`; None for any other statement."""
+        raise NotImplementedError
+
+    def check_readable(self, array: str, node: ast.expr) -> None:
+        """Refuse to read a local array where it holds nothing."""
+        raise NotImplementedError
+
+    def element_shape(self, array: str) -> tuple[int, ...]:
+        """The shape of the components of an array's elements: () for numbers."""
+        own = self.arrays.get(array)
+        return self.elements.get(array, ()) if own is None else own.element
+
+    def memory_call(self, target: Intrinsic, node: ast.Call) -> list[IRExpr]:
+        """Lower a call of an atomic or a workgroup primitive."""
         raise NotImplementedError
 
     def block(self, statements: Sequence[ast.stmt]) -> None:

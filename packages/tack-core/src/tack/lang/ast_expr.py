@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from tack.ir.nodes import IRCond, IRConst, IRDimSize, IRExpr, IRIf, IRLoad, IRLogic, IRName, IROp
-from tack.ir.types import ScalarType
-from tack.lang.ast_context import Context, at, is_fixed, is_truth, negated, truth
+from tack.errors import Span
+from tack.ir.nodes import IRCond, IRConst, IRDimSize, IRExpr, IRIf, IRLogic, IRName, IROp
+from tack.ir.types import ScalarType, i64
+from tack.lang.ast_class import ClassLowering
+from tack.lang.ast_context import at, is_fixed, is_truth, negated, truth
 from tack.lang.bindings import MATH_CONSTANTS, UNBOUND, MissingAttribute, NotAModule, did_you_mean
 from tack.lang.constant import Constant
 from tack.lang.func import Func
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
+from tack.lang.values import Value, Vector, described
 
 __all__ = ["BINARY", "ExprLowering"]
 
@@ -31,10 +35,13 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-class ExprLowering(Context):
-    """Lowers expressions; `expr` where a value is needed, `cond` where any scalar serves as a condition."""
+class ExprLowering(ClassLowering):
+    """Lowers expressions; `value` to any value, `expr` where a number is needed, `cond` where any number serves as a condition."""
 
     def expr(self, node: ast.expr) -> IRExpr:
+        return self.number(self.value(node), node)
+
+    def value(self, node: ast.expr) -> Value:
         match node:
             case ast.Name():
                 return self._name(node)
@@ -56,6 +63,8 @@ class ExprLowering(Context):
                 return self._bool_op(node, condition=False)
             case ast.IfExp():
                 return self._if_expression(node)
+            case ast.List():
+                return self.list_value(node)
             case ast.Tuple():
                 remedy = "Assign tuples to as many names: `a, b = x, y`."
                 raise self.unsupported(node, "a tuple is no value here", remedy)
@@ -65,7 +74,7 @@ class ExprLowering(Context):
     def cond(self, node: ast.expr) -> IRExpr:
         if isinstance(node, ast.BoolOp):
             return self._bool_op(node, condition=True)
-        return self.expr(node)
+        return self.condition(self.value(node), node)
 
     # -------------------------------------------------------------------------------------------------- operators
 
@@ -76,37 +85,55 @@ class ExprLowering(Context):
             raise self.unsupported(node, f"{what} is not part of the kernel language", "Kernels compute with numbers and arrays.")
         return IRConst(value, None, self.span(node))
 
-    def _binary(self, node: ast.BinOp) -> IRExpr:
+    def _binary(self, node: ast.BinOp) -> Value:
         """`a + b + c`, without recursion along the left side: sums in generated kernels are long."""
         chain = [node]
         while isinstance(node.left, ast.BinOp):
             node = node.left
             chain.append(node)
-        value = self.expr(node.left)
+        value = self.value(node.left)
         for each in reversed(chain):
-            left, right = self.in_order((lambda value=value: value, lambda each=each: self.expr(each.right)))
-            value = IROp(BINARY[type(each.op)], (left, right), None, self.span(each))
+            left, right = self.in_order((lambda value=value: value, lambda each=each: self.value(each.right)))
+            value = self.operation(each.op, left, right, self.span(each))
         return value
 
-    def _unary(self, node: ast.UnaryOp) -> IRExpr:
+    def operation(self, op: ast.operator, left: Value, right: Value, span: Span) -> Value:
+        """`left op right`."""
+        if isinstance(op, ast.MatMult):
+            return self.matmul(left, right, span)
+        if isinstance(left, Vector) or isinstance(right, Vector):
+            return self.elementwise(BINARY[type(op)], (left, right), span)
+        return IROp(BINARY[type(op)], (left, right), None, span)
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
         span = self.span(node)
         if isinstance(node.op, ast.Not):
-            return IROp("not", (self.cond(node.operand),), None, span)
-        value = self.expr(node.operand)
+            test = self.cond(node.operand) if isinstance(node.operand, ast.BoolOp) else self.value(node.operand)
+            return self.elementwise("not", (test,), span)
+        value = self.value(node.operand)
         if isinstance(node.op, ast.USub):
-            return IROp("neg", (value,), None, span)
+            return self.elementwise("neg", (value,), span)
         if isinstance(node.op, ast.Invert):
-            return IROp("invert", (value,), None, span)
-        return IROp("add", (value, IRConst(0, None, span)), None, span) if is_truth(value) else value
+            return self.elementwise("invert", (value,), span)
+        if is_truth(value.components[0] if isinstance(value, Vector) else value):
+            return self.elementwise("add", (value, IRConst(0, None, span)), span)
+        return value
 
     def _bool_op(self, node: ast.BoolOp, *, condition: bool) -> IRExpr:
         """`a and b and c`: an operand that writes statements runs them only where Python would evaluate it."""
-        lower = self.cond if condition else self.expr
+        lower = self.cond if condition else self._operand_of_logic
         word = "and" if isinstance(node.op, ast.And) else "or"
         span = self.span(node)
         value = lower(node.values[0])
         for operand in node.values[1:]:
             value = self._logic(word, value, lambda operand=operand: lower(operand), span, condition=condition)
+        return value
+
+    def _operand_of_logic(self, node: ast.expr) -> IRExpr:
+        value = self.value(node)
+        if isinstance(value, Vector):
+            remedy = "Combine masks with `&` and `|`, or write any(...) or all(...) around each."
+            raise self.error(TypeError, node, f"`and` and `or` take conditions, not {described(value.shape)}", remedy)
         return value
 
     def _logic(self, word: Any, left: IRExpr, right: Any, span: Any, *, condition: bool) -> IRExpr:
@@ -117,38 +144,52 @@ class ExprLowering(Context):
             self.out.append(IRIf(left if word == "and" else negated(left), block, (), span))
         return IRLogic(word, left, value, None, span)
 
-    def _compare(self, node: ast.Compare) -> IRExpr:
+    def _compare(self, node: ast.Compare) -> Value:
         span = self.span(node)
         chained = len(node.ops) > 1
 
-        def operand(index: int) -> IRExpr:  # the middle of a chain is evaluated once
-            value = self.expr(node.comparators[index])
+        def operand(index: int) -> Value:  # the middle of a chain is evaluated once
+            value = self.value(node.comparators[index])
             last = index + 1 == len(node.ops)
-            return value if last or is_fixed(value) else self.temporary(value, "(operand)")
+            return value if last or isinstance(value, Vector) or is_fixed(value) else self.temporary(value, "(operand)")
 
-        left, right = self.in_order((lambda: self.expr(node.left), lambda: operand(0)))
-        result: IRExpr = IROp(_COMPARE[type(node.ops[0])], (left, right), None, span)
-        if chained:
-            before = right
-            for index in range(1, len(node.ops)):
+        left, right = self.in_order((lambda: self.value(node.left), lambda: operand(0)))
+        compared = self.elementwise(_COMPARE[type(node.ops[0])], (left, right), span)
+        if not chained:
+            return compared
+        if isinstance(left, Vector) or isinstance(right, Vector) or isinstance(compared, Vector):
+            remedy = "Write the comparisons one by one, joined by `&`."
+            raise self.error(TypeError, node, "a chain of comparisons of vectors", remedy)
+        return self._chain(node, compared, right, operand)
 
-                def link(index: int = index, before: IRExpr = before) -> tuple[IRExpr, IRExpr]:
-                    after = operand(index)
-                    return IROp(_COMPARE[type(node.ops[index])], (before, after), None, span), after
+    def _chain(self, node: ast.Compare, result: IRExpr, before: IRExpr, value: Callable[[int], Value]) -> IRExpr:
+        """The further comparisons of a chain, each made only where those before it hold."""
+        span = self.span(node)
 
-                (test, after), block = self.sub(link)
-                if block:
-                    result = self.temporary(result, "(condition)")
-                    self.out.append(IRIf(result, block, (), span))
-                result = IRLogic("and", result, test, None, span)
-                before = after
+        def operand(index: int) -> IRExpr:
+            return self.number(value(index), node.comparators[index])
+
+        for index in range(1, len(node.ops)):
+
+            def link(index: int = index, before: IRExpr = before) -> tuple[IRExpr, IRExpr]:
+                after = operand(index)
+                return IROp(_COMPARE[type(node.ops[index])], (before, after), None, span), after
+
+            (test, after), block = self.sub(link)
+            if block:
+                result = self.temporary(result, "(condition)")
+                self.out.append(IRIf(result, block, (), span))
+            result = IRLogic("and", result, test, None, span)
+            before = after
         return result
 
-    def _if_expression(self, node: ast.IfExp) -> IRExpr:
+    def _if_expression(self, node: ast.IfExp) -> Value:
         test = self.cond(node.test)
-        then, then_block = self.sub(lambda: self.expr(node.body))
-        orelse, else_block = self.sub(lambda: self.expr(node.orelse))
+        then, then_block = self.sub(lambda: self.value(node.body))
+        orelse, else_block = self.sub(lambda: self.value(node.orelse))
         span = self.span(node)
+        if isinstance(then, Vector) or isinstance(orelse, Vector):
+            return self.chosen(test, (then, then_block), (orelse, else_block), span)
         if then_block or else_block:
             if not is_fixed(test):
                 test = self.temporary(truth(test), "(condition)")
@@ -157,32 +198,67 @@ class ExprLowering(Context):
 
     # ------------------------------------------------------------------------------------------- arrays and sizes
 
-    def _subscript(self, node: ast.Subscript) -> IRExpr:
+    def _subscript(self, node: ast.Subscript) -> Value:
         base = node.value
         if isinstance(base, ast.Attribute) and base.attr == "shape" and self._is_local_name(base.value):
             return self._size(node, base)
+        vector = self.vector_base(base)
+        if vector is not None:
+            return self.component(vector, node)
         array = self.array(base)
-        return IRLoad(array, tuple(self.index(node)), None, self.span(node))
+        self.check_readable(array, base)
+        return self.load(array, self.index(node), self.span(node))
+
+    def vector_base(self, node: ast.expr) -> Vector | None:
+        """The vector or matrix that `node` stands for where a component of it is named; None for anything else."""
+        if isinstance(node, ast.Name) and self.is_bound(node.id):
+            bound = self.scope.vars.get(node.id)
+            return self.vector_at(bound, self.span(node)) if isinstance(bound, Vector) else None
+        if isinstance(node, ast.Name):
+            found = self.lookup(node)
+            value = self.constant(found, node) if isinstance(found, Constant) else None
+        elif not isinstance(node, ast.Attribute):
+            value = self.value(node)
+        elif self.instance(node.value) is not None:
+            value = None if self.instance(node) is not None else self.member(node)
+        else:
+            inner = self.vector_base(node.value)
+            if inner is not None:
+                value = self.swizzle(inner, node)
+            else:
+                found = self.lookup(node)
+                value = self.constant(found, node) if isinstance(found, Constant) else None
+        return value if isinstance(value, Vector) else None
 
     def index(self, node: ast.Subscript) -> list[IRExpr]:
-        """The index expressions of `a[i]` or `a[i, j]`, lowered in order."""
+        """The index expressions of `a[i]` or `a[i, j]`, lowered in order; a vector is one for each component."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if not parts:
             raise self.error(IndexError, node, "an empty index", "Give one index for each dimension.")
-        return self.in_order([lambda part=part: self.expr(part) for part in parts])
+        values: list[Value] = self.in_order([lambda part=part: self.value(part) for part in parts])
+        return [each for value in values for each in (value.components if isinstance(value, Vector) else (value,))]
 
     def array(self, node: ast.expr) -> str:
         """The array parameter that `node` names; everything else cannot be indexed."""
         if isinstance(node, ast.Subscript):
             raise self.unsupported(node, "an element of an array is a number and has no index", "Write `a[i, j]` for `a[i][j]`.")
+        if isinstance(node, ast.Attribute):
+            array = self.member_array(node)
+            if array is not None:
+                return array
         if not isinstance(node, ast.Name):
             raise self.unsupported(
                 node, "only array parameters can be indexed", "Name the array's parameter before the brackets."
             )
         bound = self.scope.vars.get(node.id)
-        if isinstance(bound, IRName) and bound.name in self.params:
+        if isinstance(bound, IRName) and (bound.name in self.params or bound.name in self.arrays):
             return bound.name
+        if node.id in self.scope.objects:
+            raise self.object_is_no_value(self.scope.objects[node.id], node)
         if self.is_bound(node.id):
+            if self.is_array_later(node):
+                message = f"local array '{node.id}' is used before it is declared"
+                raise self.error(NameError, node, message, "Declare it before, in front of the loop perhaps.")
             if node.id in self.scope.parsed.params:
                 message = f"'{node.id}' holds a number here (it is assigned, or was passed one), so it is no array"
             else:
@@ -202,15 +278,63 @@ class ExprLowering(Context):
         if not isinstance(index, IRConst) or isinstance(index.value, (bool, float)):
             remedy = "Write the dimension's number: `a.shape[0]`."
             raise self.unsupported(node, "an index of a shape is an integer literal or constant", remedy)
-        return IRDimSize(array, sign * index.value, None, self.span(node))
+        return self.size_of(array, sign * index.value, self.span(node))
+
+    def size_of(self, array: str, dim: Any, span: Span) -> IRExpr:
+        """A size of an array: that of a local one is known here."""
+        own = self.arrays.get(array)
+        if own is None:
+            return IRDimSize(array, dim, None, span)
+        rank = len(own.shape)
+        if isinstance(dim, int) and not -rank <= dim < rank:
+            message = f"'{own.source_name}.shape[{dim}]' does not exist: '{own.source_name}' has {rank} dimension(s)"
+            raise self.error(IndexError, span, message, f"Use an index below {rank}.")
+        value = own.shape[dim] if isinstance(dim, int) else rank if dim == "ndim" else math.prod(own.shape)
+        return IRConst(value, i64, span)
+
+    def check_readable(self, array: str, node: ast.expr) -> None:
+        """Refuse to read a local array outside the loop, where nothing is stored in it (K2)."""
+        if self.prologue and array in self.arrays:
+            name = self.arrays[array].source_name
+            message = f"local array '{name}' is read outside the parallel loop, where it holds nothing"
+            raise self.unsupported(node, message, "Store and read it inside the loop: each iteration has its own.")
+
+    def array_is_no_value(self, node: ast.Name) -> Exception:
+        """The error for a local array used as a number."""
+        message = f"local array '{node.id}' is used as a number"
+        return self.error(TypeError, node, message, f"Write an element, such as `{node.id}[0]`, or pass it to a function.")
+
+    def is_array_later(self, name: ast.Name) -> bool:
+        """Whether a statement of the function, not lowered yet, declares a local array of this name."""
+        for node in ast.walk(self.scope.parsed.node):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name.id:
+                if self.declared_by(node) is not None:
+                    return True
+        return False
+
+    def argument(self, node: ast.expr) -> Value:
+        """Lower an argument of a device function: a value, or a local array by its name (F1)."""
+        bound = self.scope.vars.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(bound, IRName) and bound.name in self.arrays:
+            return at(bound, self.span(node))
+        return self.value(node)
 
     def _is_local_name(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute):
+            return self.instance(node.value) is not None
         return isinstance(node, ast.Name) and self.is_bound(node.id)
 
-    def _attribute(self, node: ast.Attribute) -> IRExpr:
-        if isinstance(node.value, ast.Name) and self.is_bound(node.value.id):
+    def _attribute(self, node: ast.Attribute) -> Value:
+        member = self.member(node)
+        if member is not None:
+            return member
+        vector = self.vector_base(node.value)
+        if vector is not None:
+            return self.swizzle(vector, node)
+        self.check_object(node.value)
+        if self._is_local_name(node.value):
             if node.attr == "ndim" or node.attr == "size":
-                return IRDimSize(self.array(node.value), node.attr, None, self.span(node))
+                return self.size_of(self.array(node.value), node.attr, self.span(node))
             if node.attr == "shape":
                 remedy = "Write `a.shape[0]`, or unpack it: `h, w = a.shape`."
                 raise self.unsupported(node, "a shape as a whole is no value", remedy)
@@ -232,13 +356,19 @@ class ExprLowering(Context):
 
     # ------------------------------------------------------------------------------------------------------ names
 
-    def _name(self, node: ast.Name) -> IRExpr:
+    def _name(self, node: ast.Name) -> Value:
         bound = self.scope.vars.get(node.id)
+        if isinstance(bound, Vector):
+            return self.vector_at(bound, self.span(node))
         if bound is not None:
+            if isinstance(bound, IRName) and bound.name in self.arrays:
+                raise self.array_is_no_value(node)
             return at(bound, self.span(node))
+        if node.id in self.scope.objects:
+            raise self.object_is_no_value(self.scope.objects[node.id], node)
         parsed = self.scope.parsed
         if node.id in parsed.stores:
-            return IRName(self.variable(node.id), None, self.span(node))
+            return IRName(self.variable(node.id, node), None, self.span(node))
         if node.id in parsed.loop_names:
             remedy = "Copy it to another local inside the loop."
             raise self.error(NameError, node, f"loop variable '{node.id}' exists only inside its loop", remedy)
@@ -269,7 +399,8 @@ class ExprLowering(Context):
         except MissingAttribute as error:
             module, name, thing = error.args
             hint = did_you_mean(name, [*dir(thing), *(MATH_CONSTANTS if thing is math else ())])
-            raise self.error(NameError, node, f"module '{module}' has no '{name}'", hint) from None
+            kind = "class" if isinstance(thing, type) else "module"
+            raise self.error(NameError, node, f"{kind} '{module}' has no '{name}'", hint) from None
         except NotAModule as error:
             thing, name, value = error.args
             message = f"'{thing}.{name}' cannot be read: '{thing}' is {_kind(value)}, and only modules have names in kernels"
@@ -279,7 +410,7 @@ class ExprLowering(Context):
         """The value of a name bound outside: a constant, or the error for anything else."""
         span = self.span(node)
         if isinstance(value, Constant):
-            return IRConst(value.value, value.dtype, span)
+            return self.constant(value, node)
         if isinstance(value, (bool, int, float, complex, np.generic)):
             last = dotted.rpartition(".")[2]
             if last in MATH_CONSTANTS and isinstance(value, float) and repr(float(value)) == repr(getattr(math, last)):
@@ -296,7 +427,7 @@ class ExprLowering(Context):
         known = [*self.scope.vars, *parsed.stores, *parsed.loop_names, *INTRINSICS, *self.bindings.visible(self.scope.owner)]
         return self.error(NameError, node, f"name '{name}' is not defined", did_you_mean(name, known))
 
-    def _call(self, node: ast.Call) -> IRExpr:
+    def _call(self, node: ast.Call) -> Value:
         values = self.call_values(node)
         if len(values) == 1:
             return values[0]

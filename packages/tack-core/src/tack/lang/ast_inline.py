@@ -12,13 +12,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from tack.ir.nodes import IRAssign, IRConst, IRExpr, IRIf, IRLeave, IRLocal, IRName, IRRegion
-from tack.ir.types import ScalarType
+from tack.ir.nodes import IRAssign, IRConst, IRIf, IRLeave, IRLocal, IRName, IRRegion
+from tack.ir.types import MatrixType, ScalarType, VectorType
+from tack.ir.walk import names_read
 from tack.lang.ast_context import Scope, is_fixed
 from tack.lang.ast_stmt import StatementLowering
 from tack.lang.constant import Constant
+from tack.lang.device_class import Instance
 from tack.lang.func import Func
 from tack.lang.source import Parsed
+from tack.lang.values import Value, Vector, described, parts_of
 
 __all__ = ["InlineLowering", "check_annotations", "returns"]
 
@@ -28,23 +31,25 @@ _DEEPEST = 24  # guard clauses nested into `else` blocks before early returns le
 class InlineLowering(StatementLowering):
     """Inlines device functions."""
 
-    def inline(self, callee: Func, node: ast.Call) -> list[IRExpr]:
-        if callee in self.calls:
-            chain = " -> ".join(f.__name__ for f in (*self.calls[self.calls.index(callee) :], callee))
-            raise self.unsupported(node, f"recursion ({chain})", "Write a loop; device functions are inlined.")
+    def inline(self, callee: Func, node: ast.Call, receiver: Instance | None = None) -> list[Value]:
         parsed = callee.parsed(self.kernel)
-        arguments = self._bind(callee, parsed, node)
+        arguments = self._bind(callee, parsed, node, receiver)
+        # A function may call itself for an object that another one holds: that ends where the objects do.
+        call = callee, tuple(each.path for each in arguments.values() if isinstance(each, Instance))
+        if call in self.calls:
+            chain = " -> ".join(f.__name__ for f, _ in (*self.calls[self.calls.index(call) :], call))
+            raise self.unsupported(node, f"recursion ({chain})", "Write a loop; device functions are inlined.")
         self.inlined += 1
         outer = self.scope
         scope = Scope(callee.__wrapped__, parsed, f"{callee.__name__}.{self.inlined}.", is_kernel=False, call=callee.__name__)
         if not self.calls:
             self.called_at = self.span(node)
         self.scope = scope
-        self.calls.append(callee)
+        self.calls.append(call)
         try:
             check_annotations(self, parsed)
             self._enter(scope, arguments)
-            passed = {e.name for e in arguments.values() if isinstance(e, IRName)}
+            passed = names_read(tuple([part for e in arguments.values() if not isinstance(e, Instance) for part in parts_of(e) if is_fixed(part)]))
             return self._body(parsed, passed)
         finally:
             self.calls.pop()
@@ -54,10 +59,15 @@ class InlineLowering(StatementLowering):
 
     # -------------------------------------------------------------------------------------------------- arguments
 
-    def _bind(self, callee: Func, parsed: Parsed, node: ast.Call) -> dict[str, IRExpr]:
-        """The argument of each parameter, lowered in the caller's scope and in the call's order."""
+    def _bind(self, callee: Func, parsed: Parsed, node: ast.Call, receiver: Instance | None) -> dict[str, Value | Instance]:
+        """The argument of each parameter, lowered in the caller's scope and in the call's order; objects as they are."""
         spec = parsed.node.args
         by_place = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        own = by_place[:1] if receiver is not None else []
+        if receiver is not None and not own:
+            message = f"method {callee.__name__}() has no parameter for the object it is called on"
+            raise self.error(TypeError, node, message, "Write `def name(self, ...)`, or make it a @staticmethod.")
+        by_place = by_place[len(own) :]
         by_name = {a.arg for a in (*spec.args, *spec.kwonlyargs)}
         name = f"{callee.__name__}()"
         if len(node.args) > len(by_place):
@@ -65,14 +75,17 @@ class InlineLowering(StatementLowering):
         order = by_place[: len(node.args)]
         for keyword in node.keywords:
             assert keyword.arg is not None
-            if keyword.arg not in by_name:
+            if keyword.arg not in by_name or keyword.arg in own:
                 raise self.error(TypeError, keyword, f"{name} has no parameter named '{keyword.arg}'")
             if keyword.arg in order:
                 raise self.error(TypeError, keyword, f"{name} got two values for parameter '{keyword.arg}'")
             order.append(keyword.arg)
         given = [*node.args, *(k.value for k in node.keywords)]
-        values = self.in_order([lambda part=part: self.expr(part) for part in given])
-        bound = dict(zip(order, values, strict=True))
+        objects = [self.instance(part) for part in given]
+        parts = [part for part, thing in zip(given, objects, strict=True) if thing is None]
+        values = iter(self.in_order([lambda part=part: self.argument(part) for part in parts]))
+        bound: dict[str, Value | Instance] = {own[0]: receiver} if receiver is not None else {}
+        bound.update((p, next(values) if thing is None else thing) for p, thing in zip(order, objects, strict=True))
         defaults = self._defaults(callee, by_place)
         missing = [p for p in parsed.params if p not in bound and p not in defaults]
         if missing:
@@ -87,9 +100,9 @@ class InlineLowering(StatementLowering):
         values = callee.__wrapped__.__defaults__ or ()
         return dict(zip(by_place[len(by_place) - len(values) :], values, strict=True)) | (callee.__wrapped__.__kwdefaults__ or {})
 
-    def _default(self, callee: Func, param: str, value: object, node: ast.Call) -> IRExpr:
+    def _default(self, callee: Func, param: str, value: object, node: ast.Call) -> Value:
         if isinstance(value, Constant):
-            return IRConst(value.value, value.dtype, self.span(node))
+            return self.constant(value, node)
         if isinstance(value, np.generic):
             value = cast(Any, value).item()
         if not isinstance(value, (bool, int, float)):
@@ -97,13 +110,26 @@ class InlineLowering(StatementLowering):
             raise self.error(TypeError, node, message, "Defaults of device functions are numbers or tack.constants.")
         return IRConst(value, None, self.span(node))
 
-    def _enter(self, scope: Scope, arguments: dict[str, IRExpr]) -> None:
+    def _enter(self, scope: Scope, arguments: dict[str, Value | Instance]) -> None:
         """Bind the parameters: a fixed argument by substitution, any other (or one the body assigns) through a local."""
         parsed = scope.parsed
         for param, value in arguments.items():
-            if is_fixed(value) and param not in parsed.stores and param not in parsed.loop_names:
+            if isinstance(value, Instance):
+                if param in parsed.stores or param in parsed.loop_names:
+                    raise self.object_is_fixed(value, param, parsed.name_span())
+                scope.objects[param] = value
+                continue
+            changes = param in parsed.stores or param in parsed.loop_names
+            if isinstance(value, Vector):
+                changes = changes or param in parsed.patched
+                scope.vars[param] = self.kept(value, param) if changes else self.settled(value)
+                continue
+            if is_fixed(value) and not changes:
                 scope.vars[param] = value
                 continue
+            if isinstance(value, IRName) and value.name in self.arrays:
+                message = f"parameter '{param}' of {parsed.node.name}() is assigned, but is passed a local array"
+                raise self.error(TypeError, parsed.name_span(), message, "Give the local another name.")
             name = self.fresh(scope.prefix + param)
             self.locals[name] = IRLocal(name, param, weak=True)
             self.out.append(IRAssign(name, value, value.span))
@@ -111,7 +137,7 @@ class InlineLowering(StatementLowering):
 
     # ------------------------------------------------------------------------------------------------------- body
 
-    def _body(self, parsed: Parsed, passed: set[str]) -> list[IRExpr]:
+    def _body(self, parsed: Parsed, passed: set[str]) -> list[Value]:
         body = parsed.node.body
         found = returns(body)
         with_value = [r for r in found if r.value is not None]
@@ -124,14 +150,14 @@ class InlineLowering(StatementLowering):
             if found[0].value is None:
                 return []
             values = self.values(found[0].value)
-            return [v if _passes(v, passed) else self.temporary(v, f"{parsed.node.name}()") for v in values]
+            return [v if _passes(v, passed) else self.kept(v, f"{parsed.node.name}()") for v in values]
         _, block = self.sub(lambda: self._tail(body, 0))
         scope = self.scope
         if scope.region:
             self.out.append(IRRegion(scope.label, block, parsed.name_span()))
         else:
             self.out.extend(block)
-        return [IRName(name, None, parsed.name_span()) for name in scope.results or ()]
+        return list(scope.results or ())
 
     def _tail(self, statements: Sequence[ast.stmt], depth: int) -> None:
         """Lower statements at whose end the function ends too: a `return` there need not leave anything.
@@ -174,21 +200,37 @@ class InlineLowering(StatementLowering):
             return
         values = self.values(node.value)
         if scope.results is None:
-            scope.results = []
-            for _ in values:
-                name = self.fresh(f"{scope.prefix}{scope.call}()")
-                self.locals[name] = IRLocal(name, f"{scope.call}()", weak=True)
-                scope.results.append(name)
+            scope.results = [self._result_locals(value, node) for value in values]
         if len(values) != len(scope.results):
             message = f"{scope.call}() returns {len(values)} values here and {len(scope.results)} elsewhere"
             raise self.error(TypeError, node, message, "Return as many values on every path.")
-        for name, value in zip(scope.results, values, strict=True):
-            self.out.append(IRAssign(name, value, self.span(node)))
+        for result, value in zip(scope.results, values, strict=True):
+            here, there = _shape(value), _shape(result)
+            if here != there:
+                message = f"{scope.call}() returns {described(here)} here and {described(there)} elsewhere"
+                raise self.error(TypeError, node, message, "Return values of one shape on every path.")
+            for name, part in zip(parts_of(result), parts_of(value), strict=True):
+                assert isinstance(name, IRName)
+                self.out.append(IRAssign(name.name, part, self.span(node)))
+
+    def _result_locals(self, value: Value, node: ast.Return) -> Value:
+        """The locals for a value of the function."""
+        scope = self.scope
+        what = f"{scope.call}()"
+        if isinstance(value, Vector):
+            return self.component_locals(value.shape, what, weak=True)
+        name = self.fresh(scope.prefix + what)
+        self.locals[name] = IRLocal(name, what, weak=True)
+        return IRName(name, None, scope.parsed.name_span())
 
 
-def _passes(value: IRExpr, passed: set[str]) -> bool:
+def _passes(value: Value, passed: set[str]) -> bool:
     """Whether a result may be handed out as it is: it reads no local of the inlined function."""
-    return value.name in passed if isinstance(value, IRName) else is_fixed(value)
+    return all(part.name in passed if isinstance(part, IRName) else is_fixed(part) for part in parts_of(value))
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    return value.shape if isinstance(value, Vector) else ()
 
 
 def returns(statements: Sequence[ast.stmt]) -> list[ast.Return]:
@@ -238,7 +280,7 @@ def check_annotations(lowering: InlineLowering, parsed: Parsed) -> None:
             found = lowering.bindings.resolve(lowering.scope.owner, dotted)
         except LookupError:
             continue
-        if isinstance(found, ScalarType):
+        if isinstance(found, (ScalarType, VectorType, MatrixType)):
             message = f"parameter '{argument.arg}' cannot be given a type: it has that of what is passed"
             raise lowering.unsupported(
                 note, message, f"Declare a local: `{argument.arg}_: {ast.unparse(note)} = {argument.arg}`."

@@ -7,40 +7,40 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from tack.errors import Span
 from tack.ir.nodes import (
     Block,
     IRAssign,
     IRBreak,
     IRConst,
     IRContinue,
-    IRDimSize,
     IREval,
     IRExpr,
     IRFor,
     IRIf,
-    IRLoad,
-    IRLocal,
+    IRLeave,
     IRName,
-    IROp,
     IRRange,
     IRRank,
-    IRStore,
+    IRRegion,
     IRWhile,
 )  # fmt: skip
-from tack.ir.types import DTYPES, ScalarType
-from tack.ir.walk import names_read
-from tack.lang.ast_call import CallLowering
-from tack.lang.ast_context import has_load, is_fixed
-from tack.lang.ast_expr import BINARY
+from tack.ir.types import DTYPES, MatrixType, ScalarType, VectorType
+from tack.ir.walk import names_read, walk
+from tack.lang.ast_context import at, has_load, is_fixed
+from tack.lang.ast_memory import MemoryLowering
+from tack.lang.device_class import Instance
 from tack.lang.intrinsics import INTRINSICS
+from tack.lang.values import Value, Vector, described
 
 __all__ = ["StatementLowering"]
 
 _JUMPS = (ast.Break, ast.Continue, ast.Return)
 
 
-class StatementLowering(CallLowering):
+class StatementLowering(MemoryLowering):
     """Lowers blocks of statements into `out`."""
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
@@ -92,10 +92,11 @@ class StatementLowering(CallLowering):
 
     def _assign(self, node: ast.Assign) -> None:
         target = node.targets[0]
+        if self.declared(node):
+            return
         if len(node.targets) > 1:
-            value = self.expr(node.value)
-            if not is_fixed(value):
-                value = self.temporary(value, "(value)")
+            value = self.value(node.value)
+            value = self.settled(value) if isinstance(value, Vector) else self.settle(value)
             for each in node.targets:
                 if isinstance(each, ast.Tuple):
                     raise self.unsupported(each, "a tuple in a chained assignment", "Write one assignment a line.")
@@ -103,36 +104,40 @@ class StatementLowering(CallLowering):
         elif isinstance(target, ast.Tuple):
             self._unpack(target, node)
         else:
-            self._store(target, self.expr(node.value))
+            self._store(target, self.value(node.value))
 
-    def _store(self, target: ast.expr, value: IRExpr) -> None:
+    def _store(self, target: ast.expr, value: Value) -> None:
         """Assign `value`, evaluated before the target's index (E2)."""
         if isinstance(target, ast.Name):
-            self.emit(IRAssign(self.variable(target.id), value, self.span(target)))
-        elif isinstance(target, ast.Subscript):
-            array = self.array(target.value)
+            self._bind_name(target, value, self.span(target))
+        else:
             mark, effects = len(self.out), self.effects
-            index = self.index(target)
+            place = self.place(target)
             if effects != self.effects:  # the index calls a function that stores
                 after = self.out[mark:]
                 del self.out[mark:]
                 value = self.spill(value)
                 self.out.extend(after)
-            self.emit(IRStore(array, tuple(index), value, self.span(target)))
-        elif isinstance(target, ast.Attribute):
-            raise self.unsupported(target, "assigning an attribute is not part of the kernel language", "Store into an array.")
+            self.store(place, value, self.span(target))
+
+    def _bind_name(self, target: ast.Name, value: Value, span: Span) -> None:
+        if isinstance(value, Vector):
+            self.assign_components(self.vector_variable(target.id, value.shape, target), value, span)
         else:
-            raise self.unsupported(target, "nested targets are not part of the kernel language", "Write one assignment a line.")
+            self.emit(IRAssign(self.variable(target.id, target), value, span))
 
     def _unpack(self, target: ast.Tuple, node: ast.Assign) -> None:
         shape = node.value
         wanted = len(target.elts)
-        if isinstance(shape, ast.Attribute) and shape.attr == "shape" and isinstance(shape.value, ast.Name):
-            if self.is_bound(shape.value.id):
+        if isinstance(shape, ast.Attribute) and shape.attr == "shape" and self.instance(shape.value) is None:
+            if self._is_local_name(shape.value):
                 array, span = self.array(shape.value), self.span(node)
-                self.ranks.append(IRRank(array, wanted, span))
+                if array in self.arrays and len(self.arrays[array].shape) != wanted:
+                    raise self.error(ValueError, node, f"{wanted} names for {len(self.arrays[array].shape)} dimensions")
+                if array not in self.arrays:
+                    self.ranks.append(IRRank(array, wanted, span))
                 for k, each in enumerate(target.elts):
-                    self._store(each, IRDimSize(array, k, None, span))
+                    self._store(each, self.size_of(array, k, span))
                 return
         values = self.values(node.value)
         if len(values) != wanted:
@@ -141,53 +146,58 @@ class StatementLowering(CallLowering):
         for each, value in zip(target.elts, self._settled(target.elts, values), strict=True):
             self._store(each, value)
 
-    def _settled(self, targets: list[ast.expr], values: list[IRExpr]) -> list[IRExpr]:
+    def _settled(self, targets: list[ast.expr], values: list[Value]) -> list[Value]:
         """The values as they are before any target changes: those that an earlier target touches go to temporaries."""
         changed: set[str] = set()
         stored = False
-        settled: list[IRExpr] = []
+        settled: list[Value] = []
         for target, value in zip(targets, values, strict=True):
-            touched = (changed and bool(names_read(value) & changed)) or (stored and has_load(value))
-            settled.append(self.temporary(value, "(value)") if touched else value)
-            if isinstance(target, ast.Name):
-                changed.add(self.variable(target.id))
-            else:
+            parts = value.components if isinstance(value, Vector) else (value,)
+            touched = (changed and bool(names_read(parts) & changed)) or (stored and any(map(has_load, parts)))
+            settled.append(self.kept(value, "(value)") if touched else value)
+            if not isinstance(target, ast.Name):
+                changed |= self.names_of(target)
                 stored = True
+            elif isinstance(value, Vector):
+                changed |= names_read(self.vector_variable(target.id, value.shape, target).components)
+            else:
+                changed.add(self.variable(target.id, target))
         return settled
 
     def _augmented(self, node: ast.AugAssign) -> None:
-        target, op, span = node.target, BINARY[type(node.op)], self.span(node)
+        target, span = node.target, self.span(node)
         if isinstance(target, ast.Name):
-            name = self.variable(target.id)
-            old, value = self.in_order((lambda: IRName(name, None, self.span(target)), lambda: self.expr(node.value)))
-            self.emit(IRAssign(name, IROp(op, (old, value), None, span), span))
-        elif isinstance(target, ast.Subscript):
-            array = self.array(target.value)
-            index = tuple(self._once(part) for part in self.index(target))
-            place = self.span(target)
-            old, value = self.in_order((lambda: IRLoad(array, index, None, place), lambda: self.expr(node.value)))
-            self.emit(IRStore(array, index, IROp(op, (old, value), None, span), span))
+            bound, at = self.scope.vars.get(target.id), self.span(target)
+            first = self.vector_at(bound, at) if isinstance(bound, Vector) else IRName(self.variable(target.id, target), None, at)
+            old, value = self.in_order((lambda: first, lambda: self.value(node.value)))
+            self._bind_name(target, self.operation(node.op, old, value, span), span)
         else:
-            raise self.unsupported(target, "assigning an attribute is not part of the kernel language", "Store into an array.")
-
-    def _once(self, part: IRExpr) -> IRExpr:
-        """An index that is written twice but evaluated once: one that reads no array may be repeated."""
-        return self.temporary(part, "(index)") if has_load(part) else part
+            place = self.place(target, again=True)
+            old, value = self.in_order((lambda: self.read(place, self.span(target)), lambda: self.value(node.value)))
+            self.store(place, self.operation(node.op, old, value, span), span)
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         assert isinstance(node.target, ast.Name) and node.value is not None
         found = self.lookup(node.annotation)
-        if not (isinstance(found, ScalarType) and found in DTYPES):
+        if not (isinstance(found, (VectorType, MatrixType)) or (isinstance(found, ScalarType) and found in DTYPES)):
             remedy = f"Write one of {', '.join(map(str, DTYPES))}, by a name that the module binds."
             raise self.unsupported(node.annotation, "an annotation of a local is a Tack scalar type", remedy)
-        value = self.expr(node.value)
-        name = self.variable(node.target.id)
-        local = self.locals[name]
-        if local.declared and local.type is not found:
-            message = f"local '{local.source_name}' is declared {local.type} and {found}"
-            raise self.error(TypeError, node, message, "Declare it once, or use two names.")
-        self.locals[name] = IRLocal(name, local.source_name, found, declared=True, weak=local.weak)
-        self.emit(IRAssign(name, value, self.span(node.target)))
+        value, name, declared = self.value(node.value), node.target.id, found.scalar
+        if found.shape:
+            value = self.broadcast(value, found.shape)
+            if value.shape != found.shape:
+                raise self.error(TypeError, node.value, f"{described(value.shape)} for a local declared {found}")
+            locals = names_read(self.vector_variable(name, value.shape, node.target).components)
+        else:
+            value = self.number(value, node.value)
+            locals = {self.variable(name, node.target)}
+        for each in locals:
+            local = self.locals[each]
+            if local.declared and local.type is not declared:
+                message = f"local '{name}' is declared {local.type} and {declared}"
+                raise self.error(TypeError, node, message, "Declare it once, or use two names.")
+            self.locals[each] = replace(local, type=declared, declared=True)
+        self._bind_name(node.target, value, self.span(node.target))
 
     # ------------------------------------------------------------------------------------------------ control flow
 
@@ -219,7 +229,11 @@ class StatementLowering(CallLowering):
             self.scope.loops -= 1
 
     def serial_loop(self, node: ast.For) -> None:
-        """A nested `for` over a range."""
+        """A nested `for` over a range or an object."""
+        owner = self.instance(node.iter)
+        if owner is not None:
+            self._object_loop(node, owner)
+            return
         if isinstance(node.target, ast.Tuple):
             raise self.unsupported(node.target, "a serial loop has one variable", "Nest loops over range(...).")
         assert isinstance(node.target, ast.Name)
@@ -228,26 +242,73 @@ class StatementLowering(CallLowering):
         start, end, step = self.range_parts(node)
         name = node.target.id
         var = self.fresh(self.scope.prefix + name)
-        body = self._loop_body(lambda: self.with_loop_variables({name: var}, node))
+        body = self._loop_body(lambda: self.with_loop_variables({name: (var,)}, node))
         span = self.span(node.iter)
         self.out.append(IRFor(IRRange(var, start, end, step, span), body, self.span(node.target)))
 
-    def with_loop_variables(self, names: dict[str, str], node: ast.For) -> None:
-        """Lower the body of `node` with its variables bound; one that the body assigns is copied to a local first (K4)."""
+    def _object_loop(self, node: ast.For, owner: Instance) -> None:
+        """A nested `for c in obj`: one loop for each attribute of `__tack_iterate__`, the first one innermost."""
+        sizes = self.object_sizes(owner, node.iter)
+        variables, names = self.index_variables(node, len(sizes), ast.unparse(node.iter))
+        depth = self.scope.loops + 1
+        label = self.fresh(f"{self.scope.prefix}break")
+        if len(sizes) > 1:
+            self.scope.leaves[depth] = label
+        body = self._loop_body(lambda: self.with_loop_variables(names, node))
+        self.scope.leaves.pop(depth, None)
+        span, place = self.span(node.iter), self.span(node.target)
+        leaves = any(isinstance(each, IRLeave) and each.label == label for each in walk(body))
+        for variable, size in zip(variables, sizes, strict=True):
+            body = (IRFor(IRRange(variable, IRConst(0, None, span), size, IRConst(1, None, span), span), body, place),)
+        self.out += (IRRegion(label, body, place),) if leaves else body
+
+    def index_variables(self, node: ast.For, count: int, of: str) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+        """IR names for the `count` indices of a loop, and those that each name of the source stands for: one, or all of them."""
+        prefix = self.scope.prefix
+        if isinstance(node.target, ast.Name):
+            made = tuple([self.fresh(prefix + node.target.id) for _ in range(count)])
+            return list(made), {node.target.id: made}
+        assert isinstance(node.target, ast.Tuple)
+        names = [target.id for target in node.target.elts if isinstance(target, ast.Name)]
+        if len(set(names)) < len(names):
+            raise self.unsupported(node.target, "two loop variables of one name", "Name them apart.")
+        if len(names) != count:
+            message = f"{len(names)} loop variables for the {count} sizes of {of}"
+            remedy = f"Write `for {', '.join('ijkl'[:count])} in {ast.unparse(node.iter)}`."
+            raise self.error(ValueError, node.target, message, remedy)
+        named = {name: (self.fresh(prefix + name),) for name in names}
+        return [variable for (variable,) in named.values()], named
+
+    def with_loop_variables(self, names: dict[str, tuple[str, ...]], node: ast.For) -> None:
+        """Lower the body of `node` with its variables bound; one that the body assigns is copied to a local first (K4).
+
+        A name that stands for several indices is a vector of them.
+        """
         before = {name: self.scope.vars.get(name) for name in names}
-        for name, var in names.items():
-            self.scope.vars[name] = IRName(var)
-            if self._assigns(node.body, name):
-                span = self.span(node.target)
-                copy = self.local(name)
-                self.out.append(IRAssign(copy, IRName(var, None, span), span))
-                self.scope.vars[name] = IRName(copy)
+        span = self.span(node.target)
+        for name, variables in names.items():
+            value: Value = IRName(variables[0])
+            if len(variables) > 1:
+                value = Vector((len(variables),), tuple([IRName(each) for each in variables]))
+            if self._assigns(node.body, name) or (isinstance(value, Vector) and name in self.scope.parsed.patched):
+                value = self._copied(name, value, span)
+            self.scope.vars[name] = value
         self.block(node.body)
-        for name, value in before.items():
-            if value is None:
+        for name, outer in before.items():
+            if outer is None:
                 del self.scope.vars[name]
             else:
-                self.scope.vars[name] = value
+                self.scope.vars[name] = outer
+
+    def _copied(self, name: str, value: Value, span: Span) -> Value:
+        """A loop variable's value in a local of its own."""
+        if isinstance(value, Vector):
+            copies = self.component_locals(value.shape, name, weak=False)
+            self.assign_components(copies, value, span)
+            return copies
+        copy = self.local(name)
+        self.out.append(IRAssign(copy, at(value, span), span))
+        return IRName(copy)
 
     def _assigns(self, body: list[ast.stmt], name: str) -> bool:
         parsed = self.scope.parsed
@@ -260,7 +321,9 @@ class StatementLowering(CallLowering):
         return False
 
     def loop_kind(self, node: ast.For) -> str:
-        """ "range" or "ndindex"; any other iterable is refused."""
+        """ "range", "ndindex" or "object"; any other iterable is refused."""
+        if self.instance(node.iter) is not None:
+            return "object"
         if isinstance(node.iter, ast.Call) and self.dotted(node.iter.func) is not None:
             target = self.callee(node.iter)
             for kind in ("range", "ndindex"):
@@ -295,15 +358,18 @@ class StatementLowering(CallLowering):
             remedy = "Iterations have no order: test a condition in each, or use `continue`."
             raise self.unsupported(node, "`break` of the parallel loop", remedy)
         else:
-            self.out.append(IRBreak(span))
+            label = self.scope.leaves.get(self.scope.loops)
+            self.out.append(IRBreak(span) if label is None else IRLeave(label, span))
 
     def _expression(self, node: ast.Expr) -> None:
         value = node.value
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             return
         if isinstance(value, ast.Call):
-            for each in self.call_values(value):
-                if not is_fixed(each):
-                    self.emit(IREval(each, self.span(node)))
-            return
-        self.emit(IREval(self.expr(value), self.span(node)))
+            values = self.call_values(value)
+        else:
+            values = [self.value(value)]
+        for each in values:
+            for part in each.components if isinstance(each, Vector) else (each,):
+                if not (is_fixed(part) and isinstance(value, ast.Call)):
+                    self.emit(IREval(part, self.span(node)))

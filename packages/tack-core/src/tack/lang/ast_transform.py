@@ -6,13 +6,20 @@ The result is the "lowered" template of `ir.nodes`; nothing here depends on the 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from types import FunctionType
+from typing import Any
+
+import numpy as np
 
 from tack.errors import Span
-from tack.ir.nodes import IRAssign, IRConst, IRExpr, IRFunc, IRLocal, IRName, IRParallel, IRParam, IRRange
+from tack.ir.nodes import IRAssign, IRCast, IRConst, IRExpr, IRFunc, IRLocal, IRName, IROp, IRParallel, IRParam, IRRange
+from tack.ir.types import DTYPES, ScalarType, dtype_of
 from tack.lang.ast_context import Scope
 from tack.lang.ast_inline import InlineLowering, check_annotations
-from tack.lang.bindings import CallBindings
+from tack.lang.bindings import UNBOUND, CallBindings, builtin_name
+from tack.lang.call_shape import CallShape
+from tack.lang.device_class import Template
 from tack.lang.source import Parsed
 
 __all__ = ["lower_kernel"]
@@ -21,16 +28,21 @@ _ONE_LOOP = "A kernel is one `for` loop over range(...) or tack.ndindex(...), di
 _MAX_DIMS = 4
 
 
-def lower_kernel(fn: FunctionType, parsed: Parsed, bindings: CallBindings) -> IRFunc:
-    """The template of kernel `fn`. Errors name the kernel and the place, and say what to write."""
-    return KernelLowering(fn, parsed, bindings).lower()
+def lower_kernel(fn: FunctionType, parsed: Parsed, bindings: CallBindings, call: CallShape | None = None) -> IRFunc:
+    """The template of kernel `fn` for calls of this shape. Errors name the kernel and the place, and say what to write."""
+    return KernelLowering(fn, parsed, bindings, call).lower()
 
 
 class KernelLowering(InlineLowering):
     """Lowers one kernel."""
 
-    def __init__(self, fn: FunctionType, parsed: Parsed, bindings: CallBindings) -> None:
-        super().__init__(fn.__name__, bindings, Scope(fn, parsed, "", is_kernel=True))
+    def __init__(self, fn: FunctionType, parsed: Parsed, bindings: CallBindings, call: CallShape | None) -> None:
+        params = parsed.params if call is None else call.names
+        super().__init__(fn.__name__, bindings, Scope(fn, parsed, "", is_kernel=True), params)
+        self.call = call
+        self.elements = {} if call is None else call.elements
+        self.templates: Mapping[int, Template] = {} if call is None else call.templates
+        self.after = False
 
     def lower(self) -> IRFunc:
         """The whole kernel."""
@@ -47,18 +59,29 @@ class KernelLowering(InlineLowering):
         body = tuple(self.out)
         self.out = []
         self.prologue = True
-        self._after(after)
-        arguments = parsed.node.args
-        params = tuple(IRParam(a.arg, span=self.span(a)) for a in (*arguments.posonlyargs, *arguments.args))
+        result = self._after(after)
         return IRFunc(
             name=self.kernel,
-            params=params,
+            params=self._parameters(),
             prologue=tuple(prologue),
             loop=IRParallel(dims, body, self.span(loop.target)),
             locals=tuple(self.locals.values()),
+            arrays=tuple(self.arrays.values()),
             ranks=tuple(self.ranks),
+            epilogue=tuple(self.out) if result is not None else (),
+            result=result,
             span=parsed.name_span(),
         )
+
+    def _parameters(self) -> tuple[IRParam, ...]:
+        """The parameters of the template; an object is the parameters it holds."""
+        spec = self.scope.parsed.node.args
+        params: list[IRParam] = []
+        for index, argument in enumerate((*spec.posonlyargs, *spec.args)):
+            names = self.templates[index].names if index in self.templates else (argument.arg,)
+            span = self.span(argument)
+            params += (IRParam(name, span=span, element=self.elements.get(name, ())) for name in names)
+        return tuple(params)
 
     # --------------------------------------------------------------------------------------------- the one loop
 
@@ -90,8 +113,13 @@ class KernelLowering(InlineLowering):
         parsed = self.scope.parsed
         own = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
         arguments = parsed.node.args
-        for argument in (*arguments.posonlyargs, *arguments.args):
+        for index, argument in enumerate((*arguments.posonlyargs, *arguments.args)):
             name = argument.arg
+            if index in self.templates:
+                instance = self.scope.objects[name] = self.templates[index].instance
+                if name in parsed.stores or name in parsed.loop_names:
+                    raise self.object_is_fixed(instance, name, self.span(argument))
+                continue
             self.scope.vars[name] = IRName(name)
             if name in parsed.stores or parsed.loop_names[name] > own.count(name):
                 local = self.fresh(name)
@@ -100,24 +128,30 @@ class KernelLowering(InlineLowering):
                 self.out.append(IRAssign(local, IRName(name, None, span), span))
                 self.scope.vars[name] = IRName(local)
 
-    def _bounds(self, loop: ast.For) -> tuple[tuple[IRRange, ...], dict[str, str]]:
-        """The ranges of the parallel loop, and the IR name of each of its variables."""
+    def _bounds(self, loop: ast.For) -> tuple[tuple[IRRange, ...], dict[str, tuple[str, ...]]]:
+        """The ranges of the parallel loop, and the IR names that each of its variables stands for."""
         span = self.span(loop.iter)
-        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
-        names = [t.id for t in targets if isinstance(t, ast.Name)]
-        if len(set(names)) < len(names):
-            raise self.unsupported(loop.target, "two loop variables of one name", "Name them apart.")
-        if self.loop_kind(loop) == "range":
-            if isinstance(loop.target, ast.Tuple):
-                raise self.unsupported(loop.target, "range(...) gives one index", "Write tack.ndindex(n, m) for two.")
-            parts = [self.range_parts(loop)]
+        kind = self.loop_kind(loop)
+        if kind == "range" and isinstance(loop.target, ast.Tuple):
+            raise self.unsupported(loop.target, "range(...) gives one index", "Write tack.ndindex(n, m) for two.")
+        if kind == "object":
+            parts = self._object_bounds(loop)
         else:
-            parts = self._ndindex(loop, len(names), isinstance(loop.target, ast.Tuple))
-        named = {name: self.fresh(name) for name in names}
-        dims = tuple(IRRange(named[n], start, end, step, span) for n, (start, end, step) in zip(names, parts, strict=True))
-        return dims, named
+            parts = [self.range_parts(loop)] if kind == "range" else self._ndindex(loop)
+        of = ast.unparse(loop.iter) if kind == "object" else "tack.ndindex"
+        variables, named = self.index_variables(loop, len(parts), of)
+        dims = [IRRange(var, start, end, step, span) for var, (start, end, step) in zip(variables, parts, strict=True)]
+        return tuple(dims[::-1] if kind == "object" else dims), named
 
-    def _ndindex(self, loop: ast.For, wanted: int, unpacked: bool) -> list[tuple[IRExpr, IRExpr, IRExpr]]:
+    def _object_bounds(self, loop: ast.For) -> list[tuple[IRExpr, IRExpr, IRExpr]]:
+        """The bounds of `for c in obj`, the fastest first."""
+        owner = self.instance(loop.iter)
+        assert owner is not None
+        span = self.span(loop.iter)
+        sizes = self.object_sizes(owner, loop.iter)
+        return [(IRConst(0, None, span), size, IRConst(1, None, span)) for size in sizes]
+
+    def _ndindex(self, loop: ast.For) -> list[tuple[IRExpr, IRExpr, IRExpr]]:
         call = loop.iter
         assert isinstance(call, ast.Call)
         if call.keywords:
@@ -125,12 +159,6 @@ class KernelLowering(InlineLowering):
         count = len(call.args)
         if not 1 <= count <= _MAX_DIMS:
             raise self.error(TypeError, call, f"tack.ndindex takes 1 to {_MAX_DIMS} sizes, not {count}")
-        if count > 1 and not unpacked:
-            names = ", ".join("ijkl"[:count])
-            message = f"tack.ndindex of {count} sizes gives {count} indices, and this version of Tack has no integer vectors yet"
-            raise self.unsupported(loop.target, message, f"Write `for {names} in tack.ndindex(...)`.")
-        if count != wanted:
-            raise self.error(ValueError, loop.target, f"{wanted} loop variables for the {count} sizes of tack.ndindex")
         pairs: list[tuple[ast.expr | None, ast.expr]] = []
         for part in call.args:
             if isinstance(part, ast.Tuple):
@@ -161,35 +189,66 @@ class KernelLowering(InlineLowering):
         elif not self.prologue:
             remedy = "Write `continue` to end one iteration."
             raise self.unsupported(node, "`return` in the parallel loop", remedy)
+        elif self.after:
+            raise self.unsupported(node, "`return` before the end of the kernel", "Write one `return`, as the last line.")
         else:
             raise self.unsupported(
                 node, "`return` before the parallel loop", "Call the kernel under an `if`, or let the loop be empty."
             )
 
-    def _after(self, statements: list[ast.stmt]) -> None:
-        """What follows the loop: nothing but a plain `return` at the end (K6)."""
+    def _after(self, statements: list[ast.stmt]) -> IRExpr | None:
+        """What follows the loop: nothing, or what the final `return` of a value needs, and that value (K6)."""
+        self.after = True
         annotation = self.scope.parsed.node.returns
+        last = statements[-1] if statements else None
+        if isinstance(last, ast.Return) and not _is_none(last.value):
+            self.block(statements[:-1])
+            return self._result(last, annotation)
         for statement in statements:
-            if isinstance(statement, ast.Return):
-                value = statement.value
-                if value is None or (isinstance(value, ast.Constant) and value.value is None):
-                    if statement is not statements[-1]:
-                        raise self.unsupported(statement, "`return` before the end of the kernel", "Leave it out.")
-                    continue
-                raise self._returned(statement, annotation)
+            if isinstance(statement, ast.Return) and statement is last:
+                continue
             if isinstance(statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
                 continue
             self.statement(statement)  # stores and loops are refused with their own words
             remedy = "Move it into the loop, or before it."
             raise self.unsupported(statement, "statements after the parallel loop serve only a `return` of a value", remedy)
-        if annotation is not None and not (isinstance(annotation, ast.Constant) and annotation.value in (None, "None")):
+        if annotation is not None and not _is_none(annotation):
             raise self.unsupported(annotation, "a return annotation without a `return`", "Leave it out, or write `-> None`.")
+        return None
 
-    def _returned(self, node: ast.Return, annotation: ast.expr | None) -> Exception:
-        if annotation is None:
-            message = "a kernel that returns a value says its type: it has no return annotation"
-            return self.unsupported(
-                node, message, "Write `-> float` (or int, bool, a Tack scalar type), or store it in an array."
-            )
-        message = "this version of Tack has no kernels that return a value yet"
-        return self.unsupported(node, message, "Store the value in an array of one element.")
+    def _result(self, node: ast.Return, annotation: ast.expr | None) -> IRExpr:
+        """The value of the kernel, as what the annotation says."""
+        assert node.value is not None
+        if annotation is None or _is_none(annotation):
+            no = "it has no return annotation" if annotation is None else "its return annotation is None"
+            message = f"a kernel that returns a value says its type: {no}"
+            remedy = "Write `-> float` (or int, bool, a Tack scalar type), or store it in an array."
+            raise self.unsupported(node, message, remedy)
+        kind = self._result_type(annotation)
+        if isinstance(node.value, ast.Tuple):
+            raise self.unsupported(node.value, "a kernel returns one number", "Store the values in an array.")
+        value, span = self.expr(node.value), self.span(node.value)
+        return IRCast(value, kind, span) if isinstance(kind, ScalarType) else IROp(kind, (value,), None, span)
+
+    def _result_type(self, node: ast.expr) -> ScalarType | str:
+        """A scalar type, or the conversion that Python's type of that name is in kernels."""
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else self.dotted(node)
+        found: Any = UNBOUND
+        if text is not None:
+            try:
+                found = self.bindings.resolve(self.scope.owner, text)
+            except LookupError:
+                pass
+        name = text if found is UNBOUND else builtin_name(found)
+        if name in ("int", "float", "bool"):
+            return f"to_{name}"
+        numpy = isinstance(found, type) and issubclass(found, np.generic)
+        kind = dtype_of(found) if numpy or isinstance(found, ScalarType) else None
+        if kind is None:
+            message = f"`{ast.unparse(node)}` is no type of a kernel's value"
+            raise self.unsupported(node, message, f"Write float, int, bool, or one of {', '.join(map(str, DTYPES))}.")
+        return kind
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value in (None, "None"))

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from tack.lang.constant import Constant
+from tack.lang.device_class import is_device_class
 
 __all__ = ["UNBOUND", "CallBindings", "MissingAttribute", "NotAModule", "did_you_mean", "numpy_remedy"]
 
@@ -64,7 +65,7 @@ class CallBindings:
         for part in rest:
             if value is UNBOUND:
                 return UNBOUND
-            if not isinstance(value, ModuleType):
+            if not (isinstance(value, ModuleType) or is_device_class(value)):
                 raise NotAModule(so_far, part, value)
             try:
                 value = getattr(value, part)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import Any
 
 from tack.errors import Source, Span, UnsupportedSyntaxError, fail
 from tack.lang.source import Parsed, SourceText, parse
@@ -18,11 +18,12 @@ __all__ = ["Func", "check_signature", "func"]
 class Func:
     """A device function. Calling it from Python raises `RuntimeError`; kernels and other device functions call it.
 
-    `__wrapped__` is the Python function.
+    `__wrapped__` is the Python function; `is_static`: it was made of a staticmethod, so that objects do not pass themselves.
     """
 
-    def __init__(self, fn: FunctionType) -> None:
+    def __init__(self, fn: FunctionType, is_static: bool = False) -> None:
         self.__wrapped__ = fn
+        self.is_static = is_static
         self.__name__: str = fn.__name__
         self.__qualname__: str = fn.__qualname__
         self.__module__ = fn.__module__
@@ -40,7 +41,7 @@ class Func:
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.__wrapped__)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # not NoReturn, after which editors grey out the code
         raise RuntimeError(
             f"{self.__qualname__}() is a device function: call it inside a @tack.kernel ({self.__qualname__}.__wrapped__ is the "
             "plain Python function)"
@@ -53,8 +54,11 @@ class Func:
 def func(fn: Any) -> Func:
     """Makes a device function of a plain function: ``@tack.func``. It may return one or several values, and may return early.
 
-    `TypeError` for anything but a function written with `def`; `*args` and `**kwargs` are rejected.
+    In a class it may stand above or below `@staticmethod`. `TypeError` for anything but a function written with `def`; `*args`
+    and `**kwargs` are rejected.
     """
+    if isinstance(fn, staticmethod):
+        return Func(check_signature(fn.__func__, "func"), is_static=True)  # pyright: ignore
     return Func(check_signature(fn, "func"))
 
 

@@ -13,11 +13,25 @@ import numpy as np
 
 from tack.errors import fail
 from tack.ir.numerics import convert
-from tack.ir.types import DTYPES, ScalarType, dtype_of, f32, f64, holds, i32, i64, u8, u64
+from tack.ir.types import (
+    DTYPES,
+    ElementType,
+    MatrixType,
+    ScalarType,
+    VectorType,
+    dtype_of,
+    f32,
+    f64,
+    holds,
+    i32,
+    i64,
+    u8,
+    u64,
+)
 
 __all__ = [
-    "Host", "converted", "default_type", "exact_value", "is_a", "is_number", "read_values", "shape_tuple", "storage_type",
-    "unsupported_dtype", "written_shape",
+    "Host", "converted", "default_type", "element_type", "exact_element", "exact_value", "is_a", "is_number", "logical_shape",
+    "read_values", "shape_tuple", "storage_type", "unsupported_dtype", "written_shape",
 ]  # fmt: skip
 
 Host = np.ndarray[Any, np.dtype[Any]]
@@ -36,6 +50,8 @@ def storage_type(dtype: Any) -> ScalarType:
     """The element type for a Tack or NumPy dtype; `TypeError` names an unsupported one and what to write."""
     if isinstance(dtype, ScalarType) and dtype in _STORAGE:
         return dtype
+    if is_a(dtype, (VectorType, MatrixType)):
+        raise fail(TypeError, f"{dtype} has components, and a scalar dtype is needed here", remedy=f"Use {dtype.dtype}.")
     parsed = None if dtype is None or is_a(dtype, ScalarType) else _numpy_dtype(dtype)
     if parsed is None:
         raise fail(TypeError, f"{dtype!r} is no dtype of arrays", remedy=f"Dtypes: {', '.join(map(str, DTYPES))}.")
@@ -44,6 +60,21 @@ def storage_type(dtype: Any) -> ScalarType:
         name, wanted = _describe(parsed)
         raise fail(TypeError, f"arrays of {name} are not supported", remedy=f"Use {wanted or 'another dtype'}.")
     return found
+
+
+def element_type(dtype: Any) -> ElementType:
+    """Like `storage_type`, where vectors and matrices are welcome."""
+    return dtype if is_a(dtype, (VectorType, MatrixType)) else storage_type(dtype)
+
+
+def logical_shape(values: Host, dtype: ElementType) -> tuple[int, ...]:
+    """The shape of an array whose elements are `dtype` and whose components are `values`; `ValueError` where they are not."""
+    components = dtype.shape
+    split = values.ndim - len(components)
+    if components and (split < 0 or values.shape[split:] != components):
+        wanted = ", ".join(map(str, components))
+        raise fail(ValueError, f"values of shape {values.shape} are no elements of {dtype}, whose shape ends in {wanted}")
+    return values.shape[:split] if components else values.shape
 
 
 def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:
@@ -194,6 +225,18 @@ def exact_value(value: Any, dtype: ScalarType) -> Any:
     if np.isinf(result) and not (is_a(number, float) and not isfinite(number)):
         raise _cannot_hold(number, dtype, "")
     return result
+
+
+def exact_element(value: Any, dtype: ElementType) -> Any:
+    """One element: a NumPy scalar, or a NumPy array of a vector's or matrix's components, all equal where `value` is a number."""
+    scalar, shape = dtype.scalar, dtype.shape
+    if not shape or is_number(value):
+        number = exact_value(value, scalar)
+        return np.full(shape, number) if shape else number
+    values, _ = read_values(value)
+    if values.shape != shape:
+        raise fail(ValueError, f"a value of shape {values.shape} is no element of {dtype}, whose components have shape {shape}")
+    return np.array([exact_value(each, scalar) for each in values.reshape(-1)], scalar.numpy).reshape(shape)
 
 
 def _cannot_hold(value: Any, dtype: ScalarType, remedy: str) -> Exception:

@@ -5,38 +5,43 @@ Calling one from Python raises `RuntimeError` that says where it belongs. How th
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from tack.ir.ops import MATH_NAMES, OPS
 
-__all__ = ["INTRINSICS", "Intrinsic", "device_class", "texture3d"]
+__all__ = ["INTRINSICS", "Intrinsic"]
 
-# A name that this version knows and cannot lower yet: what it needs, in words.
-_LATER: Final = {
-    "local_array": "local arrays", "local_array_like": "local arrays", "shared": "shared arrays", "shared_like": "shared arrays",
-    "barrier": "barriers", "thread_id": "workgroups", "block_sum": "block reductions", "block_min": "block reductions",
-    "block_max": "block reductions", "atomic_add": "atomics", "atomic_min": "atomics", "atomic_max": "atomics",
-    "print": "printing from kernels",
-}  # fmt: skip
-_VECTORS: Final = (
-    *(f"{p}vec{n}" for p in ("", "d", "i", "u") for n in (2, 3, 4)), "vec", "mat", "mat2", "mat3", "mat4", "dot", "cross",
-    "norm", "length", "distance", "normalize", "reflect",
-)  # fmt: skip
+_MEMORY: Final = {
+    "local_array": "local_array(dtype, shape): an array of each iteration's own, of a fixed shape; its elements start undefined.",
+    "local_array_like": "local_array_like(array, shape): a local array with the dtype of another array.",
+    "shared": "shared(dtype, shape): an array that the 256 lanes of a workgroup share; its elements start undefined.",
+    "shared_like": "shared_like(array, shape): a shared array with the dtype of another array.",
+    "barrier": "barrier(): waits until every lane of the workgroup is here; each then sees what the others have stored.",
+    "thread_id": "thread_id(): the number of the lane in its workgroup, 0 to 255.",
+    "block_sum": "block_sum(x): the sum of x over the lanes of the workgroup, the same in each of them.",
+    "block_min": "block_min(x): the least x of the workgroup's lanes.",
+    "block_max": "block_max(x): the greatest x of the workgroup's lanes.",
+    "atomic_add": "atomic_add(array, index, value): adds to an element in one step; the element's old value.",
+    "atomic_min": "atomic_min(array, index, value): lowers an element to a value in one step; the element's old value.",
+    "atomic_max": "atomic_max(array, index, value): raises an element to a value in one step; the element's old value.",
+}  # how they are lowered is `ast_memory`'s
 
 
 class Intrinsic:
     """A function that exists only inside kernels. `op` names its row in the op table ("" for none).
 
-    `later`: what the language needs for it and this version does not have ("" where it works).
+    `later`: what the language needs for it and this version does not have ("" where it works). `memory`: whether it declares an
+    array, updates one atomically or is a workgroup primitive.
     """
 
-    def __init__(self, name: str, op: str = "", later: str = "", doc: str = "") -> None:
+    def __init__(self, name: str, op: str = "", later: str = "", doc: str = "", memory: bool = False) -> None:
         self.__name__ = name
         self.op = op
         self.later = later
+        self.memory = memory
         self.__doc__ = doc
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # not NoReturn, after which editors grey out the kernel's code
         raise RuntimeError(f"{self._label}() belongs inside a @tack.kernel (or a @tack.func that one calls)")
 
     @property
@@ -52,10 +57,11 @@ def _table() -> dict[str, Intrinsic]:
     table["range"] = Intrinsic("range", doc="range(end), range(start, end), range(start, end, step): what a loop runs over.")
     table["len"] = Intrinsic("len", doc="len(a): the size of an array's first dimension.")
     table["ndindex"] = Intrinsic("ndindex", doc=_NDINDEX)
-    for name, what in _LATER.items():
-        table[name] = Intrinsic(name, later=what)
-    for name in _VECTORS:
-        table[name] = Intrinsic(name, later="vectors and matrices")
+    for name, doc in _MEMORY.items():
+        table[name] = Intrinsic(name, doc=doc, memory=True)
+    table["print"] = Intrinsic("print", doc=_PRINT)
+    table["any"] = Intrinsic("any", doc="any(mask): whether a component is true.")
+    table["all"] = Intrinsic("all", doc="all(mask): whether every component is true.")
     return table
 
 
@@ -63,14 +69,6 @@ _NDINDEX = """ndindex(*sizes): a kernel's parallel loop over 1 to 4 dimensions, 
 
 Each size is a number, or a pair (start, end): ``for i, j in tack.ndindex(a.shape[0], (1, n)):``."""
 
+_PRINT = """print(*parts, sep=" "): prints one line: literal strings, numbers, f-strings with plain fields; lines have no order."""
+
 INTRINSICS: Final[dict[str, Intrinsic]] = _table()  # every name that means something in a kernel without being bound
-
-
-def device_class(cls: type) -> NoReturn:
-    """Not in this version: classes whose instances are kernel arguments."""
-    raise NotImplementedError("tack.device_class: this version of Tack has no device classes yet; pass arrays and numbers")
-
-
-def texture3d(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not in this version: textures that kernels sample."""
-    raise NotImplementedError("tack.texture3d: this version of Tack has no textures yet; pass an array and index it")

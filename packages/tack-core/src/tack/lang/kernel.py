@@ -8,19 +8,22 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from dataclasses import replace
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, overload
 
 from tack import settings
 from tack.errors import UnsupportedSyntaxError, fail
 from tack.hooks import slots
+from tack.lang.class_token import _class_token, _class_tokens, _ClassToken, _retire_class
 from tack.lang.func import check_signature
 from tack.lang.source import SourceText, parse
 
 if TYPE_CHECKING:
     from tack.ir.nodes import IRFunc
+    from tack.lang.call_shape import CallShape
 
-__all__ = ["Kernel", "end_at_the_call", "kernel"]
+__all__ = ["Kernel", "_ClassToken", "_class_token", "_class_tokens", "_retire_class", "end_at_the_call", "kernel"]
 
 _transform_lock = threading.RLock()  # a template is lowered once, even when several threads miss together
 
@@ -63,26 +66,47 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<tack.kernel {self.__module__}.{self.__qualname__}>"
 
-    def template(self) -> IRFunc:
-        """The lowered IR of the plain kernel: from memory, else built under the lock. Raises what the source deserves."""
-        found = self._ir
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A kernel in a class is a method, as a function is: `obj.kernel(x)` is `kernel(obj, x)`."""
+        return self if instance is None else MethodType(self, instance)
+
+    def template(self, call: CallShape | None = None) -> IRFunc:
+        """The lowered IR for calls of this shape (none: of numbers and scalar arrays): from memory, else built under the lock.
+
+        Raises what the source deserves.
+        """
+        key = None
+        if call is not None:
+            key = self._make_cache_key(call.vector_arrays, call.templates, call.texture_arrays, call.debug)
+        found = self._ir if key is None else self._ir_cache.get(key)
         if found is not None:
             return found
         with _transform_lock:
-            if self._ir is None:
-                self._ir = self._lower()
-            return self._ir
+            found = self._ir if key is None else self._ir_cache.get(key)
+            if found is None:
+                found = self._lower(call)
+                if key is None:
+                    self._ir = found
+                else:
+                    for template in call.templates.values() if call is not None else ():
+                        for token in template.tokens:
+                            token.kernels.add(self)
+                    self._ir_cache[key] = found
+            return found
 
-    def _lower(self) -> IRFunc:
+    def _lower(self, call: CallShape | None) -> IRFunc:
         from tack.ir.pipeline import lower_checks  # the compiler loads with the first kernel called, not with `import tack`
         from tack.lang.ast_transform import lower_kernel
         from tack.lang.bindings import CallBindings
+        from tack.lang.ir_bounds import checked_template
 
+        if call is not None and call.debug:
+            return checked_template(self.template(replace(call, debug=False)))
         fn = self.__wrapped__
         self.lowerings += 1
         parsed = parse(fn, self._text, self.__name__, "kernel")
         try:
-            return lower_checks(lower_kernel(fn, parsed, CallBindings(fn, self._namespace)))
+            return lower_checks(lower_kernel(fn, parsed, CallBindings(fn, self._namespace), call))
         except RecursionError:
             raise fail(
                 UnsupportedSyntaxError,
@@ -93,18 +117,19 @@ class Kernel:
             ) from None
 
     def _make_cache_key(
-        self, vector_arrays: Mapping[int, int], template_args: Mapping[int, Any], texture_arrays: Mapping[int, Any], debug: bool
+        self, vector_arrays: Mapping[int, Any], template_args: Mapping[int, Any], texture_arrays: Mapping[int, Any], debug: bool
     ) -> tuple[Any, ...] | None:
         """The key of a template in `_ir_cache`; None for the plain kernel, whose template is `_ir`.
 
-        `vector_arrays` maps argument positions to component counts, `texture_arrays` to extents.
+        `vector_arrays` maps argument positions to component counts, `texture_arrays` to extents, `template_args` to objects of
+        device classes, described.
         """
         parts: list[tuple[Any, ...]] = [("debug",)] if debug else []
         if vector_arrays:
             parts.append(("vec", *sorted(vector_arrays.items())))
         if texture_arrays:
             parts.append(("tex", *sorted(texture_arrays.items())))
-        parts.extend((f"tmpl_{index}", value) for index, value in sorted(template_args.items()))
+        parts.extend((f"tmpl_{index}", *template_args[index].key) for index in sorted(template_args))
         return tuple(parts) or None
 
     def forget_calls(self, serial: int) -> None:

@@ -42,7 +42,8 @@ class SourceText:
 class Parsed:
     """One function's syntax tree, its `Source`, and what a first look at the tree told.
 
-    `params` in order; `stores`: names bound by assignment; `loop_names`: how many `for` loops bind a name.
+    `params` in order; `stores`: names bound by assignment; `patched`: names with an element or component
+    that is stored to; `loop_names`: how many `for` loops bind a name.
     """
 
     source: Source
@@ -51,6 +52,7 @@ class Parsed:
     line_shift: int
     ascii: bool
     stores: set[str] = field(default_factory=lambda: set[str]())
+    patched: set[str] = field(default_factory=lambda: set[str]())
     loop_names: Counter[str] = field(default_factory=lambda: Counter[str]())
 
     def span(self, node: Any) -> Span:

@@ -38,6 +38,7 @@ _CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Attribute: ("value",),
     ast.Subscript: ("value", "slice"),
     ast.Tuple: ("elts",),
+    ast.List: ("elts",),
     ast.Name: (),
     ast.Constant: (),
 }
@@ -71,10 +72,9 @@ _REJECTED: dict[str, tuple[str, str]] = {
     "SetComp": ("a set comprehension", _LOOP),
     "DictComp": ("a dict comprehension", _LOOP),
     "GeneratorExp": ("a generator expression", _LOOP),
-    "List": ("a list", "Use separate locals, or pass an array."),
     "Dict": ("a dict", "Use separate locals, or pass arrays."),
     "Set": ("a set", "Use separate locals, or pass an array."),
-    "JoinedStr": ("an f-string", "Leave it out."),
+    "JoinedStr": ("an f-string outside `print`", "Leave it out."),
     "TemplateStr": ("a template string", "Leave it out."),
     "Slice": ("a slice", "Index one element, in a loop over the range."),
     "Starred": ("a starred expression", "Write the values out one by one."),
@@ -101,6 +101,9 @@ def scan(parsed: Parsed, kernel: str) -> None:
             special(parsed, kernel, node)
             if kind is ast.Expr and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
                 continue  # a docstring, or a string that says something to the reader
+            if kind is ast.Call and isinstance(node.func, ast.Name) and node.func.id == "print":
+                stack += [each for part in reversed((*node.args, *node.keywords)) for each in _printed(parsed, kernel, part)]
+                continue
         for name in reversed(fields):
             child = getattr(node, name)
             if type(child) is list:
@@ -114,9 +117,34 @@ def _refusal(parsed: Parsed, kernel: str, node: ast.AST, what: str, remedy: str)
     return fail(UnsupportedSyntaxError, message, kernel=kernel, span=parsed.span(node), remedy=remedy)
 
 
+def _printed(parsed: Parsed, kernel: str, node: ast.expr | ast.keyword) -> list[ast.expr]:
+    """What is no string in an argument of `print`, the last first: the only place where strings stand for something (P1)."""
+    if isinstance(node, ast.keyword):
+        _keyword(parsed, kernel, node)
+        node = node.value
+    if isinstance(node, ast.JoinedStr):
+        return [each for part in reversed(node.values) for each in _printed(parsed, kernel, part)]
+    if isinstance(node, ast.FormattedValue):
+        if node.conversion != -1 or node.format_spec is not None:
+            remedy = "Write `{x}`; numbers are printed with as many digits as tell them apart."
+            raise _refusal(parsed, kernel, node.value, "an f-string field with a format", remedy)
+        return [node.value]
+    return [] if isinstance(node, ast.Constant) and isinstance(node.value, str) else [node]
+
+
 def _name(parsed: Parsed, kernel: str, node: ast.Name) -> None:
     if isinstance(node.ctx, ast.Store):
         parsed.stores.add(node.id)
+
+
+def _component(parsed: Parsed, kernel: str, node: ast.Attribute | ast.Subscript) -> None:
+    if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+        parsed.patched.add(node.value.id)
+
+
+def _list(parsed: Parsed, kernel: str, node: ast.List) -> None:
+    if isinstance(node.ctx, ast.Store):
+        raise _refusal(parsed, kernel, node, "a list of targets", "Write a tuple: `a, b = x, y`.")
 
 
 def _for(parsed: Parsed, kernel: str, node: ast.For) -> None:
@@ -148,17 +176,6 @@ def _compare(parsed: Parsed, kernel: str, node: ast.Compare) -> None:
             raise _refusal(parsed, kernel, node, *found)
 
 
-def _binary(parsed: Parsed, kernel: str, node: ast.BinOp | ast.AugAssign) -> None:
-    if isinstance(node.op, ast.MatMult):
-        raise fail(
-            UnsupportedSyntaxError,
-            "this version of Tack has no matrices yet, so `@` means nothing here",
-            kernel=kernel,
-            span=parsed.span(node),
-            remedy="Write the sum of products out.",
-        )
-
-
 def _keyword(parsed: Parsed, kernel: str, node: ast.keyword) -> None:
     if node.arg is None:
         raise _refusal(parsed, kernel, node, "`**` arguments", "Write the arguments out one by one.")
@@ -174,13 +191,15 @@ def _constant(parsed: Parsed, kernel: str, node: ast.Constant) -> None:
 
 _SPECIAL: dict[type[ast.AST], Any] = {
     ast.Name: _name,
+    ast.Attribute: _component,
+    ast.Subscript: _component,
+    ast.List: _list,
     ast.For: _for,
     ast.While: _while,
     ast.AnnAssign: _annotated,
     ast.Compare: _compare,
-    ast.BinOp: _binary,
-    ast.AugAssign: _binary,
     ast.keyword: _keyword,
     ast.Constant: _constant,
     ast.Expr: lambda parsed, kernel, node: None,  # type: ignore[misc]
+    ast.Call: lambda parsed, kernel, node: None,  # type: ignore[misc]
 }

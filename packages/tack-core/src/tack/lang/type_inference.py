@@ -14,6 +14,7 @@ from tack.errors import fail
 from tack.ir.nodes import IRFunc
 from tack.ir.types import ScalarType, f32, f64, integer_type_for_value
 from tack.lang.array import Array
+from tack.lang.texture import Texture3D
 
 __all__ = ["Probe", "default_float", "infer_param_types", "integer_type_for_value"]
 
@@ -27,7 +28,7 @@ class Probe(Protocol):
 
 def default_float(args: Sequence[Any]) -> ScalarType:
     """T1: the type of floating arguments and unmet float literals: f64 when any array argument is f64, else f32."""
-    return f64 if any(isinstance(arg, Array) and arg.dtype is f64 for arg in args) else f32
+    return f64 if any(isinstance(arg, Array) and arg.dtype.scalar is f64 for arg in args) else f32
 
 
 def infer_param_types(ir_func: IRFunc, args: Sequence[Any], probe: Probe) -> None:
@@ -42,7 +43,9 @@ def infer_param_types(ir_func: IRFunc, args: Sequence[Any], probe: Probe) -> Non
             if arg.ndim == 0:
                 remedy = f"Pass the number, {param.name}[()], or {param.name}.reshape(1)."
                 raise _refusal(ir_func, param.name, "is an array without dimensions", remedy)
-            entry.type_annotation, entry._is_array = arg.dtype, True
+            entry.type_annotation, entry._is_array = arg.dtype.scalar, True
+        elif isinstance(arg, Texture3D):
+            entry.type_annotation, entry._is_array, entry._is_texture = f32, True, True
         else:
             entry.type_annotation, entry._is_array = _scalar_type(ir_func, param.name, arg, floating), False
 
@@ -55,7 +58,8 @@ def _scalar_type(ir_func: IRFunc, name: str, arg: Any, floating: ScalarType) -> 
         if found is None:
             raise _refusal(ir_func, name, f"is {arg}, which no 64-bit integer holds", f"Write float({name}).")
         return found
-    raise _refusal(ir_func, name, f"is {_described(arg)}; a kernel takes arrays and numbers", _remedy(name, arg))
+    takes = "a kernel takes arrays, textures, numbers and objects of device classes"
+    raise _refusal(ir_func, name, f"is {_described(arg)}; {takes}", _remedy(name, arg))
 
 
 def _refusal(ir_func: IRFunc, name: str, what: str, remedy: str) -> Exception:

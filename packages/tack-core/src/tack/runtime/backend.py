@@ -14,15 +14,9 @@ from tack.errors import Span, fail
 from tack.ir.types import DTYPES, ScalarType, f64
 
 __all__ = [
-    "Backend",
-    "Capabilities",
-    "dtype_names",
-    "missing_dependency",
-    "require",
-    "require_atomic_dtype",
-    "require_dtype",
+    "Backend", "Capabilities", "dtype_names", "missing_dependency", "require", "require_atomic_dtype", "require_dtype",
     "require_iterations",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +24,7 @@ class Capabilities:
     """What kernels may use on one device. A field's default is the safe answer: without the capability.
 
     `label` names the backend in messages. `fma`: fused multiply-add is exact and cheap, so rule E5 fuses. `exact_sqrt`: division
-    and square root are correctly rounded. `f32_denormals`: they keep their value. `max_iterations`: of one launch, None for
+    and square root are correctly rounded. `supports_textures`: by hardware; without it Tack's own code samples them. `f32_denormals`: they keep their value. `max_iterations`: of one launch, None for
     no limit.
     """
 
@@ -60,8 +54,7 @@ _WORDS = {
         "For scratch storage of one iteration use tack.local_array or tack.local_array_like, which work on every device.",
     ),
     "supports_device_reductions": ("reductions on the device", "Use a.numpy() and NumPy."),
-    "supports_textures": ("3D textures", "Read an array instead."),
-    "supports_print": ("print in kernels", "Store what you want to see to an array."),
+    "supports_print": ("printing from kernels", "Store what you want to see to an array."),
 }
 
 
@@ -187,7 +180,7 @@ class Backend:
         raise NotImplementedError
 
     def launch(self, variant: Any, args: Any) -> None:
-        """Run a variant; the arguments have been checked."""
+        """Run a variant and return the kernel's result, if it has one; the arguments have been checked."""
         raise NotImplementedError
 
     def launcher(self, variant: Any) -> Callable[[Any], object]:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from tack.errors import fail
-from tack.ir.types import ScalarType, dtype_of, f32, holds, i32, i64, u64
+from tack.ir.types import ElementType, ScalarType, dtype_of, f32, holds, i32, i64, u64
 from tack.lang.array import Array
 from tack.lang.host_values import (
     converted,
     default_type,
-    exact_value,
+    element_type,
+    exact_element,
     read_values,
     shape_tuple,
     storage_type,
@@ -38,28 +39,30 @@ def array(obj: Any, dtype: Any = None, device: _Spec = None) -> Array:
     """A new array with the values of a number, nested lists, anything NumPy can read, a Tack array or a DLPack producer.
 
     Plain Python ints give i32 (i64 if needed) and floats f32; other input keeps its dtype. bool, float16, long double and
-    big-endian input needs a `dtype`. Values convert by the language's rules.
+    big-endian input needs a `dtype`. Values convert by the language's rules. With a vector or matrix dtype, the last one or two
+    dimensions of the values are the components (`ValueError` where they do not fit).
     """
-    wanted = None if dtype is None else storage_type(dtype)
+    wanted = None if dtype is None else element_type(dtype)
     if isinstance(obj, Array):
         values, plain = obj._values(), False
+        wanted = wanted or obj.dtype
     elif hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__"):
         values, plain = from_dlpack(obj)._values(), False
     else:
         values, plain = read_values(obj)
     if wanted is None:
         wanted = default_type(values, plain)
-    return Array._new(converted(values, wanted), wanted, Device.of(device))
+    return Array._new(converted(values, wanted.scalar), wanted, Device.of(device))
 
 
 def empty(shape: Any, dtype: Any = f32, device: _Spec = None) -> Array:
     """An array of undefined values."""
-    return _empty(shape_tuple(shape), f32 if dtype is None else storage_type(dtype), Device.of(device))
+    return _empty(shape_tuple(shape), f32 if dtype is None else element_type(dtype), Device.of(device))
 
 
 def zeros(shape: Any, dtype: Any = f32, device: _Spec = None) -> Array:
     """An array of zeros."""
-    return _zeros(shape_tuple(shape), f32 if dtype is None else storage_type(dtype), Device.of(device))
+    return _zeros(shape_tuple(shape), f32 if dtype is None else element_type(dtype), Device.of(device))
 
 
 def ones(shape: Any, dtype: Any = f32, device: _Spec = None) -> Array:
@@ -68,8 +71,8 @@ def ones(shape: Any, dtype: Any = f32, device: _Spec = None) -> Array:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = f32, device: _Spec = None) -> Array:
-    """An array that holds one number everywhere; `OverflowError` when the dtype cannot hold it."""
-    wanted = f32 if dtype is None else storage_type(dtype)
+    """An array that holds one number (or element) everywhere; `OverflowError` when the dtype cannot hold it."""
+    wanted = f32 if dtype is None else element_type(dtype)
     return _full(shape_tuple(shape), fill_value, wanted, Device.of(device))
 
 
@@ -94,23 +97,26 @@ def full_like(prototype: Any, fill_value: Any, dtype: Any = None, shape: Any = N
     return _full(extents, fill_value, wanted, target)
 
 
-def _empty(shape: tuple[int, ...], dtype: ScalarType, target: Device) -> Array:
-    return Array(target.memory.empty(dtype.numpy, shape), dtype, shape, target)
+def _empty(shape: tuple[int, ...], dtype: ElementType, target: Device) -> Array:
+    return Array(target.memory.empty(dtype.numpy, (*shape, *dtype.shape)), dtype, shape, target)
 
 
-def _zeros(shape: tuple[int, ...], dtype: ScalarType, target: Device) -> Array:
-    return Array(target.memory.zeros(dtype.numpy, shape), dtype, shape, target)
+def _zeros(shape: tuple[int, ...], dtype: ElementType, target: Device) -> Array:
+    return Array(target.memory.zeros(dtype.numpy, (*shape, *dtype.shape)), dtype, shape, target)
 
 
-def _full(shape: tuple[int, ...], value: Any, dtype: ScalarType, target: Device) -> Array:
-    number = exact_value(value, dtype)
+def _full(shape: tuple[int, ...], value: Any, dtype: ElementType, target: Device) -> Array:
+    element = exact_element(value, dtype)
     made = _empty(shape, dtype, target)
-    made._buffer.fill(number)
+    if dtype.shape:
+        made.fill(element)
+    else:
+        made._buffer.fill(element)
     return made
 
 
-def _like(prototype: Any, dtype: Any, shape: Any, device: _Spec) -> tuple[tuple[int, ...], ScalarType, Device]:
-    wanted = None if dtype is None else storage_type(dtype)
+def _like(prototype: Any, dtype: Any, shape: Any, device: _Spec) -> tuple[tuple[int, ...], ElementType, Device]:
+    wanted = None if dtype is None else element_type(dtype)
     if isinstance(prototype, Array):
         extents, own, where = prototype.shape, prototype.dtype, prototype.device
     else:
@@ -211,7 +217,7 @@ def _joined(parts: list[Array], shape: tuple[int, ...], target: Device) -> Array
     flat = made.ravel()._buffer
     done = 0
     for part in parts:
-        flat.sliced(done, done + part.size).write(part._values().reshape(-1))
+        flat.sliced(done, done + part.size).write(part._values().reshape(-1, *part.dtype.shape))
         done += part.size
     return made
 
@@ -235,10 +241,10 @@ def array_from_ptr(ptr: int, dtype: Any, shape: Any, writable: bool = False, dev
     `owner` is kept alive as long as the array or a view of it. The memory must stay valid; a null pointer is `ValueError`,
     except for arrays without elements.
     """
-    wanted, extents, address = storage_type(dtype), shape_tuple(shape), _address(ptr)
+    wanted, extents, address = element_type(dtype), shape_tuple(shape), _address(ptr)
     if not address and 0 not in extents:
         raise fail(ValueError, "array_from_ptr: the address is null")
-    host = view_of_pointer(address, wanted.numpy, extents, writable, owner)
+    host = view_of_pointer(address, wanted.numpy, (*extents, *wanted.shape), writable, owner)
     return Array(NumpyBuffer(host, address, writable), wanted, extents, _host_device(device))
 
 

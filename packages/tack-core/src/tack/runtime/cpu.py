@@ -27,6 +27,8 @@ _SPECIALIZE_DISJOINT = True
 _CAPABILITIES = Capabilities(
     label="CPU",
     supported_dtypes=DTYPES,
+    supported_atomic_dtypes=DTYPES,
+    supports_print=True,
     exact_sqrt=True,
     f32_denormals=True,
 )
@@ -59,9 +61,9 @@ class CpuBackend(Backend):
         source = emit_module(func, layout)
         return CpuCode(func, layout, source, compile_module(source, func.name), Cost(self.pool))
 
-    def launch(self, variant: KernelVariant, args: Sequence[Any]) -> None:
-        """Runs a variant on checked arguments."""
-        variant.payload.launch(args)
+    def launch(self, variant: KernelVariant, args: Sequence[Any]) -> Any:
+        """Runs a variant on checked arguments; the kernel's result, if it has one."""
+        return variant.payload.launch(args)
 
     def launcher(self, variant: KernelVariant) -> Callable[[Sequence[Any]], object]:
         """The function that runs a variant on checked arguments; it does not hold the device."""

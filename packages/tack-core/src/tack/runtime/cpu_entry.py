@@ -15,16 +15,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from tack.codegen.layout import PackLayout
-from tack.ir.interpret import check_range
+from tack.ir.facts import prints_of
 from tack.ir.nodes import IRFunc
+from tack.ir.types import BOOL, u64
 from tack.runtime import cpu_pool
 from tack.runtime.cpu_cost import Cost
+from tack.runtime.cpu_print import Printer
+from tack.runtime.launch_checks import ranges_of_launch
 
 __all__ = ["CpuCode", "MachineCode"]
 
 _MEASURE_EVERY = 64  # launches: how often one that is not shared is measured again; a power of two
 
 _Run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)  # both release the GIL while they run
+_Finish = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _Body = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 
@@ -45,7 +49,8 @@ class _Pack:
 
 
 class CpuCode:
-    """The payload of a CPU variant. `launch(args)` runs the kernel on checked arguments and returns when it has finished.
+    """The payload of a CPU variant. `launch(args)` runs the kernel on checked arguments and returns when it has finished, with the
+    kernel's result if it has one.
 
     It raises `ValueError` for bounds that no launch can have. `source` is the LLVM IR that was compiled; `code` is machine code.
     """
@@ -59,18 +64,23 @@ class CpuCode:
         self.launch = _launcher(func, layout, code, cost)
 
 
-def _launcher(func: IRFunc, layout: PackLayout, code: MachineCode, cost: Cost) -> Callable[[Sequence[Any]], None]:
+def _launcher(func: IRFunc, layout: PackLayout, code: MachineCode, cost: Cost) -> Callable[[Sequence[Any]], Any]:
     """`CpuCode.launch`, generated: straight code costs a third of loops over the arguments. Its globals keep `code`."""
     slots = {param.name: f"p{slot}" for slot, param in enumerate(layout.params)}
     values = [f"{slots[p.name]}._buffer.address" if p.is_array else slots[p.name] for p in layout.params]
     for name, dim in layout.dims:
         values.append(f"{slots[name]}.shape[{dim}]" if isinstance(dim, int) else f"{slots[name]}.{dim}")
+    printer = Printer(prints_of(func)) if layout.prints else None
+    values += ["printer.address"] if printer else []
     listed = ", ".join(values)
     scope: dict[str, Any] = {
         "count": itertools.count(1).__next__, "error": struct.error, "free": [], "new": partial(_Pack, layout.size),
         "numbers": _numbers, "pack_into": struct.Struct(layout.format).pack_into, "pool": cpu_pool, "cost": cost,
         "run": _Run(code.address("run")), "rest": partial(_run_rest, func, _Body(code.address("body")), cost, code),
+        "printer": printer,
     }  # fmt: skip
+    if layout.result is not None:
+        scope |= {"finish": _Finish(code.address("finish")), "result": _reader(layout)}
     exec(
         f"""
 def launch(args):
@@ -86,11 +96,28 @@ def launch(args):
     left = run(pack.address, cost.serial_max if count() & {_MEASURE_EVERY - 1} and pool.forced is None else 0)
     if left:
         rest(left, pack, args)
+    {"printer.check()" if printer else ""}
+    {"finish(pack.address)" if layout.result else ""}
+    {"value = result(pack.buffer)" if layout.result else ""}
     free.append(pack)
+    {"return value" if layout.result else ""}
 """,
         scope,
     )
     return scope.pop("launch")  # left in its own globals it would be a cycle
+
+
+def _reader(layout: PackLayout) -> Callable[[Any], Any]:
+    """The function that reads the kernel's result from a pack, as a Python number."""
+    t = layout.result
+    assert t is not None
+    unpack, at = struct.Struct("=d" if t.is_float else "=Q" if t is u64 else "=q").unpack_from, 8 * layout.result_slot
+    kind = bool if t is BOOL else float if t.is_float else int
+
+    def read(buffer: Any) -> Any:
+        return kind(unpack(buffer, at)[0])
+
+    return read
 
 
 def _numbers(*values: Any) -> Iterator[Any]:
@@ -115,7 +142,5 @@ def _run_rest(
 
 def _refuse(func: IRFunc, args: Sequence[Any]) -> None:
     """Raises the error of a launch whose range `run` refused. The interpreter has the words, and counts exactly."""
-    pairs = tuple(zip(func.params, args, strict=True))
-    shapes = {param.name: arg.shape for param, arg in pairs if param.is_array}
-    check_range(func, [np.empty(0, arg.dtype.numpy) if param.is_array else arg for param, arg in pairs], shapes)
+    ranges_of_launch(func, args)
     raise AssertionError(f"{func.name}: compiled code refused a range that can be run")

@@ -1,17 +1,20 @@
-"""A kernel call: which device runs it, by which variant. Fills the launch slot of `hooks`.
+"""A kernel call: which device runs it, by which variant. Fills the launch slot of `hooks`, through `debug`.
 
 Knows devices and backends by their contract alone. A call like one before takes the first lines of `launch` and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tack.errors import fail
-from tack.hooks import slots
 from tack.lang.array import Array
+from tack.lang.call_shape import CallShape, describe_call
+from tack.lang.texture import Texture3D
+from tack.runtime import debug
 from tack.runtime.backend import Backend
+from tack.runtime.checked_launch import checked_call, raise_first_failure
 from tack.runtime.device import Device, get_default_device
 from tack.runtime.fast_path import _fast_resolve, quicken
 
@@ -23,30 +26,46 @@ def get_backend() -> Backend:
     return get_default_device()._backend
 
 
-def launch(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Runs `kernel(*args, **kwargs)`; on the CPU it has finished on return. Whatever is wrong is raised before anything runs."""
+def launch(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Runs `kernel(*args, **kwargs)` and gives its result; on the CPU it has finished on return.
+
+    Whatever is wrong is raised before anything runs.
+    """
     backend = get_default_device()._backend
     if not kwargs:
         serial = backend._cache.serial
         if kernel.quick_call(serial, args):
-            return
+            return None
         variant = _fast_resolve(serial, kernel, args)
         if variant is not None:
+            if variant.ir.result is not None:  # a quick call says only whether it has launched
+                return backend.launch(variant, args)
             backend.launch(variant, args)
             quicken(serial, kernel, args, backend.launcher(variant))
-            return
-    values = kernel.bind(args, kwargs)
-    backend = device_of_call(kernel, values)._backend
-    backend.launch(backend.resolve(kernel, values), values)
+            return None
+    call = describe_call(kernel.param_names, kernel.bind(args, kwargs))
+    backend = device_of_call(kernel, call)._backend
+    return backend.launch(backend.resolve(kernel, call), call.args)
 
 
-def device_of_call(kernel: Any, args: Sequence[Any]) -> Device:
+def launch_checked(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """`launch` in debug mode: runs checked code, always by the slow path, and raises what a check has found after it has run."""
+    call = describe_call(kernel.param_names, kernel.bind(args, kwargs))
+    device = device_of_call(kernel, call)
+    call = checked_call(kernel, call, device)
+    variant = device._backend.resolve(kernel, call)
+    result = device._backend.launch(variant, call.args + call.hidden)
+    raise_first_failure(variant.ir, call)
+    return result
+
+
+def device_of_call(kernel: Any, call: CallShape) -> Device:
     """Where a call runs: on the default device when that can address all its arrays, else on the arrays' own device.
 
     `ValueError` for arrays on devices that share no memory.
     """
     default = get_default_device()
-    placed = [(name, arg) for name, arg in zip(kernel.param_names, args, strict=True) if isinstance(arg, Array)]
+    placed = [(name, arg) for name, arg in zip(call.names, call.args, strict=True) if isinstance(arg, Array | Texture3D)]
     if all(array.device.memory is default.memory for _, array in placed):
         return default
     (name, first), *others = placed
@@ -61,4 +80,4 @@ def device_of_call(kernel: Any, args: Sequence[Any]) -> Device:
     return first.device
 
 
-slots.launch = launch
+debug.install(launch, launch_checked)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tack.ir.facts import Dim, ir_shape_deps, written_array_flags
+from tack.ir.facts import Dim, atomic_targets, ir_shape_deps, written_array_flags
 from tack.ir.nodes import IRFunc
 from tack.ir.resolve import dimension
 from tack.ir.types import ScalarType, i32, i64, integer_type_for_value, u64
 from tack.lang.array import Array
+from tack.lang.texture import Texture3D
 from tack.runtime.variant_key import _disjoint_by_slots, overlap_partners
 
 if TYPE_CHECKING:
@@ -35,14 +36,21 @@ class Entry:
     """What the calls of one signature share.
 
     `written` are the slots of arrays that the kernel may store to, each with the slots that it must not overlap for `noalias`.
-    `dims` are the sizes baked into the code. `variants` and `quick_calls` are keyed on disjointness, or on (disjointness, *sizes)
+    `aligned` are the slots of arrays that atomics update, with the bits that their addresses may not have (M4). `dims` are the
+    sizes baked into the code. `variants` and `quick_calls` are keyed on disjointness, or on (disjointness, *sizes)
     if there are any.
     """
 
-    __slots__ = ("dims", "quick_calls", "variants", "written")
+    __slots__ = ("aligned", "dims", "quick_calls", "variants", "written")
 
-    def __init__(self, written: Sequence[tuple[int, tuple[int, ...]]], dims: Sequence[tuple[int, Dim]]) -> None:
+    def __init__(
+        self,
+        written: Sequence[tuple[int, tuple[int, ...]]],
+        dims: Sequence[tuple[int, Dim]],
+        aligned: Sequence[tuple[int, int]],
+    ) -> None:
         self.written = written
+        self.aligned = aligned
         self.dims = dims
         self.variants: dict[Any, KernelVariant] = {}
         self.quick_calls: dict[Any, QuickCall] = {}
@@ -58,7 +66,7 @@ def _call_signature(args: Sequence[Any]) -> tuple[Any, ...] | None:
     add = signature.append
     for arg in args:
         kind = type(arg)
-        if kind is Array:
+        if kind is Array or kind is Texture3D:
             add(arg._sig)
         elif kind is float:
             add(float)
@@ -90,6 +98,9 @@ def _fast_resolve(serial: int, kernel: Any, args: Sequence[Any]) -> KernelVarian
     entry = entries.get(_call_signature(args))
     if entry is None:
         return None
+    for slot, bits in entry.aligned:
+        if args[slot]._buffer.address & bits:
+            return None
     disjoint = _disjoint_by_slots(args, entry.written)
     return entry.variants.get(entry.key(args, disjoint) if entry.dims else disjoint)
 
@@ -119,7 +130,9 @@ def _new_entry(template: IRFunc, args: Sequence[Any], overlap_matters: bool) -> 
     flags = written_array_flags(template)
     written = [slot for slot in arrays if flags[slot]]
     partners = overlap_partners(written, arrays if overlap_matters else [])
-    return Entry(partners, tuple((slots[name], dim) for name, dim in ir_shape_deps(template)))
+    dims = ((slots[name], dim) for name, dim in ir_shape_deps(template))
+    aligned = tuple((slots[name], args[slots[name]].dtype.itemsize - 1) for name in atomic_targets(template))
+    return Entry(partners, tuple(each for each in dims if each[0] in arrays), aligned)  # a texture's signature has its extents
 
 
 def quicken(serial: int, kernel: Any, args: Sequence[Any], launch: Callable[[Sequence[Any]], object]) -> None:
@@ -145,17 +158,18 @@ def _generate(
     launch: Callable[[Sequence[Any]], object],
 ) -> QuickCall:
     """The function of one signature and variant. Straight code costs a third of the loops over the arguments."""
-    scope: dict[str, Any] = {"Array": Array, "launch": launch}
+    scope: dict[str, Any] = {"Array": Array, "Texture3D": Texture3D, "launch": launch}
     tests = [f"p{slot}.shape[{d}] != {args[slot].shape[d]}" for slot, d in entry.dims if isinstance(d, int)]
     tests += [f"p{slot}.size != {args[slot].size}" for slot, d in entry.dims if d == "size"]
     kinds: list[str] = []
     for slot, part in enumerate(signature):
-        if isinstance(args[slot], Array):
+        if isinstance(args[slot], Array | Texture3D):
             scope[f"s{slot}"] = part
-            kinds.append(f"p{slot}.__class__ is not Array or p{slot}._sig is not s{slot}")
+            kinds.append(f"p{slot}.__class__ is not {args[slot].__class__.__name__} or p{slot}._sig is not s{slot}")
         else:
             kinds.append(f"p{slot}.__class__ is not float" if part is float else _integer_test(f"p{slot}", part))
     tests = kinds + tests + [f"not p{slot}._buffer.writable" for slot, _ in entry.written]
+    tests += [f"p{slot}._buffer.address & {bits}" for slot, bits in entry.aligned]
     lines = [f"if of != {serial} or len(args) != {len(args)}: return False"]
     lines += [f"{', '.join(f'p{slot}' for slot in range(len(args)))}, = args"] if args else []
     lines += [f"if {test}: return False" for test in tests]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import Any
 
 from tack.errors import fail
+from tack.lang.call_shape import describe_call
 from tack.lang.kernel import Kernel, end_at_the_call
+from tack.runtime import debug
 
 __all__ = ["inspect"]
 
@@ -26,15 +29,21 @@ def inspect(kernel: Kernel, *args: Any, mode: str = "source") -> str:
 
 def _inspect(kernel: Kernel, args: tuple[Any, ...], mode: str) -> str:
     from tack.ir.printer import print_ir  # with the rest of the compiler, not with `import tack`
+    from tack.runtime.checked_launch import checked_call
     from tack.runtime.dispatch import device_of_call
+    from tack.runtime.launch_checks import check_workgroup_support
 
+    if isinstance(kernel, MethodType) and isinstance(kernel.__func__, Kernel):  # obj.kernel
+        kernel, args = kernel.__func__, (kernel.__self__, *args)
     if not isinstance(kernel, Kernel):
         raise fail(TypeError, f"inspect takes a kernel, not {type(kernel).__name__}", remedy="Decorate it with @tack.kernel.")
-    values = kernel.bind(args, {})
-    backend = device_of_call(kernel, values)._backend
+    call = describe_call(kernel.param_names, kernel.bind(args, {}))
+    device = device_of_call(kernel, call)
+    backend = device._backend
+    check_workgroup_support(backend, kernel.template(call), NotImplementedError)
     modes = ("ir", *backend.code_modes)
     if mode not in modes:
         listed = ", ".join(map(repr, modes))
         raise fail(ValueError, f"inspect has no mode {mode!r} on {backend.label}", remedy=f"Modes: {listed}.")
-    variant = backend.resolve(kernel, values)
+    variant = backend.resolve(kernel, checked_call(kernel, call, device) if debug.is_on() else call)
     return print_ir(variant.ir) if mode == "ir" else backend.code(variant, mode)

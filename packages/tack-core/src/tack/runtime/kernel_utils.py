@@ -9,23 +9,38 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from tack.ir.facts import written_array_flags
-from tack.ir.nodes import IRFunc, IRParam
+from tack.hooks import slots
+from tack.ir.facts import atomic_targets, has_collectives, written_array_flags
+from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts, compile_ir
 from tack.ir.resolve import check_arrays
+from tack.lang.call_shape import CallShape, describe_call
+from tack.lang.array import Array
+from tack.lang.texture import Texture3D
 from tack.lang.type_inference import default_float, infer_param_types
 from tack.runtime.backend import Backend
-from tack.runtime.debug import require_no_debug
 from tack.runtime.fast_path import _fast_resolve, remember
-from tack.runtime.launch_checks import check_dtypes, check_writable_arrays, warn_of_races
+from tack.runtime.launch_checks import (
+    check_atomic_alignment,
+    check_atomic_dtypes,
+    check_dtypes,
+    check_prints,
+    check_workgroup_support,
+    check_writable_arrays,
+    warn_of_races,
+)
 from tack.runtime.variant_key import (
     VariantKey,
     _KeyProbe,
     arrays_disjoint,
     kernel_variant_key,
     shape_signature,
+    shapes_of,
+    store_texture_shapes,
+    typed_params,
 )
 
 __all__ = [
@@ -96,43 +111,56 @@ def drop_variants(kernel: Any, is_stale: Callable[[VariantKey], bool]) -> None:
         cache = ref()
         slot = None if cache is None else cache.get(kernel)
         if cache is not None and slot is not None:
-            for key in [key for key in tuple(slot) if is_stale(key)]:
-                slot.pop(key, None)
+            for key in slot.copy():  # a copy in one step, since a class may be collected at any time
+                if is_stale(key):
+                    slot.pop(key, None)
             kernel.forget_calls(cache.serial)
 
 
-def resolve_variant(backend: Backend, kernel: Any, args: Sequence[Any], *, specialize_disjoint: bool = False) -> KernelVariant:
+slots.drop_variants = drop_variants
+
+
+def resolve_variant(
+    backend: Backend, kernel: Any, args: Sequence[Any] | CallShape, *, specialize_disjoint: bool = False
+) -> KernelVariant:
     """The variant that runs `kernel` on these positional `args`: looked up, or compiled when there is none yet.
 
     Raises what is wrong with the kernel or with the arguments; nothing has run then. `specialize_disjoint`: arrays that do not
-    overlap get a variant of their own.
+    overlap get a variant of their own. Who launches it describes the call first, so that the launch has the same arguments.
     """
     cache = backend._cache
-    variant = _fast_resolve(cache.serial, kernel, args)
+    given = args.given if isinstance(args, CallShape) else args
+    debug = isinstance(args, CallShape) and args.debug
+    variant = None if debug else _fast_resolve(cache.serial, kernel, given)
     if variant is not None:
         return variant
-    require_no_debug()
-    template = kernel.template()
-    warn_of_races(kernel, template)
+    call = args if isinstance(args, CallShape) else describe_call(kernel.param_names, given)
+    args = call.args + call.hidden
+    template = kernel.template(call)
+    plain = kernel.template(replace(call, debug=False)) if debug else template  # as it was written
+    check_workgroup_support(backend, plain)
+    warn_of_races(kernel, plain)
     probe = _KeyProbe(template)
     infer_param_types(template, args, probe)
+    store_texture_shapes(probe, args, backend.capabilities.supports_textures)
     check_dtypes(backend, template, args)
-    params = tuple(
-        IRParam(param.name, entry._is_array, entry.type_annotation, param.span)
-        for param, entry in zip(template.params, probe.params, strict=True)
-    )
-    arrays = {param.name: arg for param, arg in zip(params, args, strict=True) if param.is_array}
-    shapes = {name: array.shape for name, array in arrays.items()}
-    check_arrays(template, params, shapes)  # ranks are not in the key, so a variant that exists says nothing about them
+    check_prints(backend, template)
+    params = typed_params(template, probe, args)
+    arrays = {param.name: arg for param, arg in zip(params, args, strict=True) if isinstance(arg, Array | Texture3D)}
+    shapes = shapes_of(params, args)
+    check_arrays(plain, params, shapes)  # ranks are not in the key, so a variant that exists says nothing about them
+    check_atomic_dtypes(backend, plain, params)
     disjoint = specialize_disjoint and arrays_disjoint(template, args)
-    key = kernel_variant_key(probe, kernel, {}, {}, shape_signature(template, arrays), disjoint)
+    key = kernel_variant_key(probe, kernel, call.vector_arrays, call.templates, shape_signature(template, arrays), disjoint)
     slot = kernel_cache_slot(cache, kernel)
     variant = slot.get(key)
     if variant is None:
         facts = CallFacts(params, shapes, default_float(args), disjoint, backend.capabilities.fma)
         variant = slot[key] = _build_variant(backend, template, facts, args)
-    remember(cache.serial, kernel, template, args, variant, specialize_disjoint)
+    if not call.templates and not debug:  # what an object holds would be taken for the arguments themselves
+        remember(cache.serial, kernel, template, args, variant, specialize_disjoint)
     check_writable_arrays(variant, args)
+    check_atomic_alignment(variant, args)
     return variant
 
 
@@ -141,4 +169,9 @@ def _build_variant(backend: Backend, template: IRFunc, facts: CallFacts, args: S
     func = compile_ir(template, facts)
     flags = written_array_flags(template)
     written = tuple((slot, p.name) for slot, p in enumerate(facts.params) if p.is_array and flags[slot])
-    return KernelVariant(func, backend.build(func, args), written)
+    variant = KernelVariant(func, backend.build(func, args), written)
+    variant.requires_full_workgroups = has_collectives(template)
+    targets = atomic_targets(template)
+    variant.atomic_targets = tuple((slot, p.type.itemsize) for slot, p in enumerate(facts.params) if p.name in targets and p.type)
+    variant.has_textures = any(param.texture is not None for param in facts.params)
+    return variant

@@ -9,16 +9,25 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tack.errors import RaceWarning, fail, warning_text
-from tack.ir.nodes import IRFunc
+from tack.ir.facts import atomic_targets, prints_of, workgroup_features
+from tack.ir.interpret import check_range
+from tack.ir.nodes import EXTENTS, LANES, IRFunc, IRParam
 from tack.ir.races import race_pairs
+from tack.ir.uniformity import check_collectives
 from tack.lang.array import Array
-from tack.runtime.backend import Backend, require_dtype
+from tack.lang.texture import Texture3D
+from tack.runtime.backend import Backend, require, require_atomic_dtype, require_dtype
 
 if TYPE_CHECKING:
     from tack.runtime.kernel_utils import KernelVariant
 
-__all__ = ["check_dtypes", "check_writable_arrays", "warn_of_races"]
+__all__ = [
+    "check_atomic_alignment", "check_atomic_dtypes", "check_dtypes", "check_prints", "check_workgroup_launch",
+    "check_workgroup_support", "check_writable_arrays", "ranges_of_launch", "warn_of_races",
+]  # fmt: skip
 
 
 def check_writable_arrays(variant: KernelVariant, args: Sequence[Any]) -> None:
@@ -37,7 +46,64 @@ def check_dtypes(backend: Backend, template: IRFunc, args: Sequence[Any]) -> Non
     """`TypeError` for an array whose dtype the device does not support."""
     for param, arg in zip(template.params, args, strict=True):
         if isinstance(arg, Array):
-            require_dtype(backend.capabilities, arg.dtype, kernel=template.name, parameter=param.name)
+            require_dtype(backend.capabilities, arg.dtype.scalar, kernel=template.name, parameter=param.name)
+
+
+def check_prints(backend: Backend, template: IRFunc) -> None:
+    """P1: `RuntimeError` for a `print`, run or not, on a device that has none."""
+    for node in prints_of(template):
+        require(backend.capabilities, "supports_print", kernel=template.name, span=node.span, what="`print`")
+
+
+def check_workgroup_support(backend: Backend, template: IRFunc, kind: type[Exception] = RuntimeError) -> None:
+    """W1: `kind` for a workgroup primitive, run or not, on a device without; ValueError for one that not all lanes may reach."""
+    for name, span in workgroup_features(template).items():
+        require(backend.capabilities, "supports_workgroups", kernel=template.name, span=span, what=f"`tack.{name}`", kind=kind)
+        check_collectives(template)
+
+
+def check_workgroup_launch(variant: KernelVariant, count: int) -> None:
+    """W1: `ValueError` for a launch of `count` iterations that leaves a workgroup whose lanes wait for each other incomplete."""
+    if variant.requires_full_workgroups and count % LANES:
+        raise fail(
+            ValueError,
+            f"a launch of {count} iterations has a workgroup without all its {LANES} lanes, which wait for each other",
+            kernel=variant.ir.name,
+            remedy=f"Run the loop to a multiple of {LANES}, and test inside it whether there is something to do.",
+        )
+
+
+def check_atomic_dtypes(backend: Backend, template: IRFunc, params: Sequence[IRParam]) -> None:
+    """A1: `TypeError` for atomics on an array of a dtype that has none on the device."""
+    types = {param.name: param.type for param in params if param.is_array}
+    for name, stmt in atomic_targets(template).items():
+        t = types[name]
+        assert t is not None
+        require_atomic_dtype(backend.capabilities, t, kernel=template.name, parameter=name, span=stmt.span)
+
+
+def check_atomic_alignment(variant: KernelVariant, args: Sequence[Any]) -> None:
+    """M4: `ValueError` for an array that atomics update at an address that is no multiple of its elements' size."""
+    for slot, alignment in variant.atomic_targets:
+        if args[slot]._buffer.address % alignment:
+            name = variant.ir.params[slot].name
+            raise fail(
+                ValueError,
+                f"array '{name}' is the target of atomics and does not start at a multiple of {alignment} bytes",
+                kernel=variant.ir.name,
+                remedy=f"Pass a copy: {name}.copy().",
+            )
+
+
+def ranges_of_launch(func: IRFunc, args: Sequence[Any]) -> list[range]:
+    """The range of each dimension of the parallel loop of compiled `func` in a call; `ValueError` where none can be run."""
+    values: list[Any] = []
+    for param, arg in zip(func.params, args, strict=True):
+        assert param.type is not None
+        no_elements = (param.is_array and param.name != EXTENTS) or isinstance(arg, Texture3D)
+        values.append(np.empty(0, param.type.numpy) if no_elements else arg.numpy() if param.is_array else arg)
+    shapes = {param.name: arg.shape for param, arg in zip(func.params, args, strict=True) if isinstance(arg, Array)}
+    return check_range(func, values, shapes)
 
 
 def warn_of_races(kernel: Any, template: IRFunc) -> None:

@@ -3,14 +3,17 @@
     from tack.testing import DeviceTarget, run_cells
     print(run_cells(DeviceTarget(tack.device("cpu"), "cpu")))
 
+`check_races` looks for races in a kernel of yours.
+
 Nothing in Tack needs it; `import tack` does not load it.
 """
 
+from tack.testing.races import Finding, check_races
 from tack.testing.sources import define, kernel_from
 from tack.testing.suite import Failure, Report, run_cells, run_refusals
 from tack.testing.targets import DeviceTarget, FanoutTarget, InterpreterTarget, Target, typed
 
 __all__ = [
-    "DeviceTarget", "Failure", "FanoutTarget", "InterpreterTarget", "Report", "Target", "define", "kernel_from", "run_cells",
-    "run_refusals", "typed",
+    "DeviceTarget", "Failure", "FanoutTarget", "Finding", "InterpreterTarget", "Report", "Target", "check_races", "define",
+    "kernel_from", "run_cells", "run_refusals", "typed",
 ]  # fmt: skip

@@ -145,7 +145,7 @@ def _math_cell(row: Op, types: tuple[ScalarType, ...], floating: ScalarType) -> 
         function, ulp = partial(reference.unary, row.name, t=t), 0.0
     else:
         function, ulp = partial(_binary, row.name, t=t), 0.0
-    capability = "exact_sqrt" if row.name == "sqrt" else row.capability
+    capability = "exact_sqrt" if row.name == "sqrt" else ""
     return Cell(row.name, _call(row, len(types)), t, _converted(function, types, t), ulp, capability)
 
 
@@ -165,6 +165,12 @@ def _unary_cells(a: ScalarType, floating: ScalarType) -> Iterator[Cell]:
                 yield Cell(row.name, "~{0}", a, partial(reference.unary, row.name, t=a))
             case "truth":
                 yield Cell("not", text, BOOL, lambda x: x == 0)
+            case "bits" if a.is_int:
+                yield Cell(row.name, text, a, partial(reference.count_bits, row.name, t=a))
+            case "bitcast":
+                for t in DTYPES:
+                    if t.bits == a.bits and t is not a and (t is not f64 or floating is f64):
+                        yield Cell("bitcast", f"tack.bitcast(tack.{t.name}, {{0}})", t, partial(reference.bitcast, t=t))
             case "math":
                 yield _math_cell(row, (a,), floating)
             case "test":
@@ -204,6 +210,7 @@ def _ternary_cells(a: ScalarType) -> Iterator[Cell]:
     if a.is_float:
         for text, signs in _FUSED.items():
             yield Cell("fma", text, a, partial(_fused, signs=signs, t=a), capability="fma")
+        yield Cell("fma", "fma({0}, {1}, {2})", a, partial(_fused, signs=(1, 1), t=a))
 
 
 # Every way in which rule E5 fuses: the signs of the product and of the addend.
@@ -260,6 +267,9 @@ def refusals() -> Iterator[Refusal]:
     for t in FLOATS:
         yield Refusal("invert", "out[i] = ~{0}", (t,), "int(")
         yield Refusal("index", "out[i] = a[{0}]", (t,), "int(")
+        yield Refusal("clz", "out[i] = clz({0})", (t,), "int(")
+        yield Refusal("popcount", "out[i] = popcount({0})", (t,), "int(")
+        yield Refusal("bitcast", "out[i] = tack.bitcast(tack.u8, {0})", (t,), f"tack.i{t.bits}")
 
 
 _CONSTRUCTS = {"supports_workgroups": "tack.barrier()", "supports_print": "print(i)"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from tack.ir.types import ScalarType, f64
 from tack.testing.values import wrap
 
-__all__ = ["BITS", "COMPARE", "TESTS", "ULPS", "binary", "elementary", "extreme", "power", "powi", "shift", "unary"]
+__all__ = ["BITS", "COMPARE", "TESTS", "ULPS", "binary", "bitcast", "count_bits", "elementary", "extreme", "power", "powi", "shift", "unary"]
 
 _NUMBER: Any = operator
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -91,6 +92,22 @@ def unary(op: str, a: Any, t: ScalarType) -> Any:
     }  # fmt: skip
     with np.errstate(all="ignore"):
         return functions[op](a)
+
+
+def count_bits(op: str, a: int, t: ScalarType) -> int:
+    """Zero bits above the highest one, or one bits, of a value of `t` in two's complement."""
+    digits = f"{a & ((1 << t.bits) - 1):0{t.bits}b}"
+    return digits.count("1") if op == "popcount" else len(digits) - len(digits.lstrip("0"))
+
+
+def bitcast(a: Any, t: ScalarType) -> Any:
+    """The bits of a number as type `t` of the same width."""
+    if isinstance(a, int):
+        data = (a & ((1 << t.bits) - 1)).to_bytes(t.itemsize, sys.byteorder)
+    else:
+        data = a.tobytes()
+    value = np.frombuffer(data, t.numpy)[0]
+    return int(value) if t.is_int else value
 
 
 def _pow(base: Any, exponent: Any) -> Any:

@@ -1,6 +1,7 @@
 """What the conformance suite runs kernels on: a device, a device with every launch fanned out, the reference interpreter.
 
-A target takes NumPy arrays and numbers and changes the arrays in place, whatever it does in between.
+A target takes NumPy arrays and numbers and changes the arrays in place, whatever it does in between. Objects of device classes
+hold arrays of Tack's on the CPU.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from tack.ir.interpret import interpret
-from tack.ir.nodes import IRFunc, IRParam
+from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts, compile_ir
 from tack.lang.array import Array
+from tack.lang.call_shape import CallShape, describe_call
 from tack.lang.kernel import Kernel
+from tack.lang.texture import Texture3D
 from tack.lang.type_inference import default_float, infer_param_types
 from tack.runtime.backend import Capabilities
 from tack.runtime.constructors import array
 from tack.runtime.cpu_pool import force_fanout
 from tack.runtime.device import Device
-from tack.runtime.variant_key import _KeyProbe, arrays_disjoint
+from tack.runtime.variant_key import _KeyProbe, arrays_disjoint, shapes_of, store_texture_shapes, typed_params
 
-__all__ = ["DeviceTarget", "FanoutTarget", "InterpreterTarget", "Target", "typed"]
+__all__ = ["DeviceTarget", "FanoutTarget", "InterpreterTarget", "Target", "host_args", "typed", "typed_call"]
 
 
 class Target(Protocol):
@@ -35,8 +38,8 @@ class Target(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def run(self, kernel: Kernel, args: Sequence[Any]) -> None:
-        """`kernel(*args)`, with NumPy arrays for arrays; they hold the results afterwards."""
+    def run(self, kernel: Kernel, args: Sequence[Any]) -> Any:
+        """`kernel(*args)`, with NumPy arrays for arrays; they hold the results afterwards. Its value is the kernel's."""
         ...
 
 
@@ -52,13 +55,14 @@ class DeviceTarget:
         """Those of the device's backend."""
         return self.device._backend.capabilities
 
-    def run(self, kernel: Kernel, args: Sequence[Any]) -> None:
+    def run(self, kernel: Kernel, args: Sequence[Any]) -> Any:
         with self.device:
             values = [array(a, device=self.device) if isinstance(a, np.ndarray) else a for a in args]
-            kernel(*values)
+            result = kernel(*values)
             for host, value in zip(args, values, strict=True):
                 if isinstance(host, np.ndarray):
                     host[...] = value.numpy()
+        return result
 
 
 @dataclass(slots=True)
@@ -70,10 +74,11 @@ class FanoutTarget(DeviceTarget):
 
     worker_chunks: int = 0
 
-    def run(self, kernel: Kernel, args: Sequence[Any]) -> None:
+    def run(self, kernel: Kernel, args: Sequence[Any]) -> Any:
         with force_fanout() as forced:
-            DeviceTarget.run(self, kernel, args)
+            result = DeviceTarget.run(self, kernel, args)
         self.worker_chunks += forced.worker_chunks
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +89,35 @@ class InterpreterTarget:
     name: str = "interpreter"
     reverse: bool = False
 
-    def run(self, kernel: Kernel, args: Sequence[Any]) -> None:
+    def run(self, kernel: Kernel, args: Sequence[Any]) -> Any:
         func = typed(kernel, args, fma=self.capabilities.fma)
-        interpret(func, args, reverse=self.reverse)
+        return interpret(func, host_args(kernel, args), reverse=self.reverse)
 
 
-def typed(kernel: Kernel, args: Sequence[Any], *, fma: bool) -> IRFunc:
-    """The kernel's typed IR after all passes, for a call with these NumPy arrays and numbers."""
-    values = [array(a, device="cpu") if isinstance(a, np.ndarray) else a for a in args]
-    template = kernel.template()
+def host_args(kernel: Kernel, args: Sequence[Any]) -> list[Any]:
+    """The arguments as the lowered kernel takes them: what objects hold, arrays and texels as NumPy's views of them."""
+    call = describe_call(kernel.param_names, args)
+    held = [a._copy if isinstance(a, Texture3D) else a for a in call.args]
+    return [a.view_numpy() if isinstance(a, Array) else a for a in held]
+
+
+def typed(kernel: Kernel, args: Sequence[Any], *, fma: bool, hardware: bool = False) -> IRFunc:
+    """The kernel's typed IR after all passes, for a call with these NumPy arrays, numbers and objects of device classes.
+
+    `hardware`: the target samples textures.
+    """
+    call = describe_call(kernel.param_names, [array(a, device="cpu") if isinstance(a, np.ndarray) else a for a in args])
+    return typed_call(kernel, call, fma=fma, hardware=hardware)
+
+
+def typed_call(kernel: Kernel, call: CallShape, *, fma: bool, hardware: bool = False) -> IRFunc:
+    """`typed` for a call that has been described, with Tack's arrays; in debug mode with its hidden arguments."""
+    values = call.args + call.hidden
+    template = kernel.template(call)
     probe = _KeyProbe(template)
     infer_param_types(template, values, probe)
-    params = tuple(
-        IRParam(param.name, entry._is_array, entry.type_annotation, param.span)
-        for param, entry in zip(template.params, probe.params, strict=True)
-    )
-    shapes = {p.name: v.shape for p, v in zip(params, values, strict=True) if isinstance(v, Array)}
+    store_texture_shapes(probe, values, hardware)
+    params = typed_params(template, probe, values)
+    shapes = shapes_of(params, values)
     facts = CallFacts(params, shapes, default_float(values), arrays_disjoint(template, values), fma)
     return compile_ir(template, facts)

@@ -1,0 +1,180 @@
+"""Objects of device classes in kernels: their attributes, their methods, and loops over them (F2).
+
+No object exists in the IR: an attribute is a literal or a parameter of the lowered kernel, a method is inlined like any function.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from tack.errors import Span
+from tack.ir.nodes import IRConst, IRExpr, IRName
+from tack.lang.bindings import did_you_mean
+from tack.lang.constant import Constant
+from tack.lang.device_class import Instance, iterated
+from tack.lang.func import Func
+from tack.lang.texture import Texture3D
+from tack.lang.values import Value
+from tack.lang.vector_methods import MethodLowering
+
+__all__ = ["ClassLowering"]
+
+
+class ClassLowering(MethodLowering):
+    """Lowers what kernels do with objects."""
+
+    def instance(self, node: ast.expr) -> Instance | None:
+        """The object that `node` ("line", "self.inner") names; None where it names none."""
+        if isinstance(node, ast.Name):
+            return self.scope.objects.get(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.instance(node.value)
+            return None if owner is None else owner.nested.get(node.attr)
+        return None
+
+    def member(self, node: ast.expr) -> Value | None:
+        """What `obj.name` is: a literal, or the parameter for a number, array or texture; None where `node` is no such thing."""
+        owner = self.instance(node.value) if isinstance(node, ast.Attribute) else None
+        if owner is None or not isinstance(node, ast.Attribute):
+            return None
+        name = node.attr
+        if name in owner.constants:
+            value = owner.constants[name]
+            return self.constant(value, node) if isinstance(value, Constant) else IRConst(value, None, self.span(node))
+        if name in owner.scalars or name in owner.arrays or name in owner.textures:
+            return IRName(owner.parameter(name), None, self.span(node))
+        raise self._no_member(owner, node)
+
+    def member_array(self, node: ast.Attribute) -> str | None:
+        """The parameter of the array or texture `obj.name`; None where `node` is no attribute of an object."""
+        value = self.member(node)
+        owner = self.instance(node.value)
+        if value is None or owner is None:
+            return None
+        if node.attr in owner.arrays or node.attr in owner.textures:
+            return owner.parameter(node.attr)
+        message = f"'{owner.parameter(node.attr)}' is a number and no array"
+        raise self.error(TypeError, node, message, "Give the object a tack.Array, or leave the index out.")
+
+    # ---------------------------------------------------------------------------------------------------- methods
+
+    def method(self, node: ast.Call) -> tuple[Func, Instance | None] | None:
+        """The device function that `obj.name(...)` calls, and the object to pass as `self` if there is one; None for others."""
+        func = node.func
+        if not isinstance(func, ast.Attribute):
+            return None
+        owner = self.instance(func.value)
+        if owner is None:
+            return self._super_method(func)
+        if func.attr in owner.funcs:
+            return owner.funcs[func.attr], None
+        return self._found(owner, func, inspect.getattr_static(owner.cls, func.attr, None))
+
+    def _found(self, owner: Instance, node: ast.Attribute, found: Any) -> tuple[Func, Instance | None]:
+        static = isinstance(found, staticmethod)
+        func: Any = found.__func__ if static else found  # pyright: ignore
+        if isinstance(func, Func) and node.attr not in owner.nested:
+            return func, None if static or func.is_static else owner
+        name = f"{owner.cls.__name__}.{node.attr}"
+        if inspect.isfunction(func):
+            remedy = "Put @tack.func above its `def`."
+            raise self.unsupported(node, f"`{name}`, an ordinary Python method, cannot be called in kernels", remedy)
+        if isinstance(getattr(func, "_ir_cache", None), dict):
+            remedy = "Move the shared part into a @tack.func method and call that."
+            raise self.unsupported(node, f"kernel `{name}` cannot be called in kernels", remedy)
+        if node.attr in owner.seen:
+            raise self.error(TypeError, node, f"'{owner.parameter(node.attr)}' is no function", "Call a @tack.func method.")
+        raise self._no_member(owner, node)
+
+    def _super_method(self, node: ast.Attribute) -> tuple[Func, Instance | None] | None:
+        """`super().name`: the next class that has the name, as Python finds it."""
+        call = node.value
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "super" and not call.args):
+            return None
+        scope = self.scope
+        cls = scope.cell("__class__")
+        owner = scope.objects.get(scope.parsed.params[0]) if scope.parsed.params else None
+        if owner is None or not isinstance(cls, type) or cls not in owner.cls.__mro__:
+            raise self.unsupported(call, "`super()` stands only in methods of device classes")
+        order = owner.cls.__mro__
+        for base in order[order.index(cls) + 1 :]:
+            if node.attr in vars(base):
+                return self._found(owner, node, vars(base)[node.attr])
+        raise self.error(NameError, node, f"no base class of '{cls.__name__}' has a '{node.attr}'")
+
+    # ------------------------------------------------------------------------------------------------------ loops
+
+    def object_sizes(self, owner: Instance, node: ast.expr) -> list[IRExpr]:
+        """The sizes that `for c in obj` runs over, fastest first."""
+        names = iterated(owner.cls)
+        if not names:
+            remedy = f'Write `__tack_iterate__ = ("n",)` in class {owner.cls.__name__}, or loop over range(...).'
+            raise self.error(TypeError, node, f"objects of class {owner.cls.__name__} say nothing to loop over", remedy)
+        sizes: list[IRExpr] = []
+        for name in names:
+            value = owner.constants.get(name)
+            if name in owner.constants and not isinstance(value, float):
+                place = ast.copy_location(ast.Attribute(node, name, ast.Load()), node)
+                made = self.member(place)
+                assert made is not None
+                sizes.append(self.number(made, node))
+            elif name in owner.scalars:
+                sizes.append(IRName(owner.parameter(name), None, self.span(node)))
+            else:
+                message = f"`__tack_iterate__` of class {owner.cls.__name__} names '{name}', which is no integer of the object"
+                raise self.error(TypeError, node, message, "Name numbers of the class or of the object.")
+        return sizes
+
+    # --------------------------------------------------------------------------------------------------- refusals
+
+    def constant(self, value: Constant, node: ast.expr) -> Value:
+        """The value of a `tack.constant`."""
+        return self.literal(value.value, None if value.dtype is None else value.dtype.scalar, self.span(node))
+
+    def object_is_no_value(self, owner: Instance, node: ast.expr) -> Exception:
+        """An object where a number or an array is needed."""
+        message = f"'{owner.path}' is an object of class {owner.cls.__name__} and no value"
+        return self.error(TypeError, node, message, "Name one of its attributes, call a method, or pass it to a device function.")
+
+    def check_object(self, node: ast.expr) -> None:
+        """Refuse `node.name` where the call passes something for parameter `node` that kernels do not take at all."""
+        bound = self.scope.vars.get(node.id) if isinstance(node, ast.Name) else None
+        if self.call is None or not isinstance(bound, IRName) or bound.name not in self.call.names:
+            return
+        cls: type = self.call.args[self.call.names.index(bound.name)].__class__
+        if cls is Texture3D:
+            remedy = f"Write `{bound.name}.sample(u, v, w)`, or pass sizes as arguments."
+            raise self.error(TypeError, node, f"'{bound.name}' is a texture, of which kernels see only `sample`", remedy)
+        if cls.__module__.partition(".")[0] not in ("builtins", "numpy", "tack"):
+            message = f"'{bound.name}' is an object of class {cls.__name__}, which is no device class"
+            raise self.error(TypeError, node, message, f"Put @tack.device_class above class {cls.__name__}.")
+
+    def object_is_fixed(self, owner: Instance, name: str, node: ast.AST | Span) -> Exception:
+        """An assignment to a parameter that is an object."""
+        message = f"'{name}' is an object of class {owner.cls.__name__} and cannot be assigned"
+        return self.unsupported(node, message, "Use another name for the local.")
+
+    def _no_member(self, owner: Instance, node: ast.Attribute) -> Exception:
+        name, cls = node.attr, owner.cls.__name__
+        if name in owner.nested:
+            return self.object_is_no_value(owner.nested[name], node)
+        found: Any = inspect.getattr_static(owner.cls, name, None)
+        if name in owner.funcs or isinstance(found, Func) or isinstance(getattr(found, "__func__", None), Func):
+            return self.error(NameError, node, f"'{cls}.{name}' is a function and no value", "Call it, with parentheses.")
+        if name.startswith("_"):
+            remedy = f"Name it `{name.lstrip('_') or 'value'}`, or compute with it before the launch."
+            return self.error(TypeError, node, f"kernels do not see '{name}' of class {cls}: its name starts with `_`", remedy)
+        if name in owner.ignored:
+            kind = owner.ignored[name]
+            message = f"kernels do not see '{name}' of class {cls}: it is of type {kind.__name__}"
+            remedy = "They see numbers, tack arrays and textures, objects of device classes, and @tack.func functions."
+            if kind is property:
+                remedy = "Keep its value in an attribute, or write a @tack.func method."
+            elif kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+                remedy = f"Give the object tack.array({name})."
+            return self.error(TypeError, node, message, remedy)
+        methods = [each for each in dir(owner.cls) if isinstance(inspect.getattr_static(owner.cls, each), Func)]
+        hint = did_you_mean(name, [*owner.seen, *owner.funcs, *methods])
+        return self.error(NameError, node, f"the object passed for '{owner.path}', of class {cls}, has no '{name}'", hint)
