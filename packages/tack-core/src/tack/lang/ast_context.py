@@ -43,7 +43,8 @@ class Scope:
     """One function being lowered: the kernel, or one inlined call.
 
     `vars`: what a name of the source stands for now. `loops`: serial loops around the current place, within the function.
-    `results`: the locals of an inlined function's values; `label`: its region, once an early return needs one.
+    `looping`: the variables of loops around the current place. `results`: the locals of an inlined function's values; `label`:
+    its region, once an early return needs one.
     """
 
     owner: Any  # the FunctionType; a checker would take that for a method
@@ -52,6 +53,7 @@ class Scope:
     is_kernel: bool
     vars: dict[str, IRExpr] = field(default_factory=lambda: dict[str, IRExpr]())
     loops: int = 0
+    looping: set[str] = field(default_factory=lambda: set[str]())
     results: list[str] | None = None
     label: str = ""
     region: bool = False

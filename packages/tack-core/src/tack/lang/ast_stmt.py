@@ -180,6 +180,7 @@ class StatementLowering(CallLowering):
         if not (isinstance(found, ScalarType) and found in DTYPES):
             remedy = f"Write one of {', '.join(map(str, DTYPES))}, by a name that the module binds."
             raise self.unsupported(node.annotation, "an annotation of a local is a Tack scalar type", remedy)
+        self._only_locals_are_declared(node, node.target.id)
         value = self.expr(node.value)
         name = self.variable(node.target.id)
         local = self.locals[name]
@@ -188,6 +189,16 @@ class StatementLowering(CallLowering):
             raise self.error(TypeError, node, message, "Declare it once, or use two names.")
         self.locals[name] = IRLocal(name, local.source_name, found, declared=True, weak=local.weak)
         self.emit(IRAssign(name, value, self.span(node.target)))
+
+    def _only_locals_are_declared(self, node: ast.AnnAssign, name: str) -> None:
+        """A declaration types all that the name holds, which must not narrow a loop variable or an argument."""
+        if name in self.scope.looping:
+            what = f"loop variable '{name}' is i64 and cannot be declared"
+        elif name in self.scope.parsed.params:
+            what = f"parameter '{name}' has its argument's type and cannot be declared"
+        else:
+            return
+        raise self.unsupported(node.target, what, "Declare a local of another name.")
 
     # ------------------------------------------------------------------------------------------------ control flow
 
@@ -235,6 +246,8 @@ class StatementLowering(CallLowering):
     def with_loop_variables(self, names: dict[str, str], node: ast.For) -> None:
         """Lower the body of `node` with its variables bound; one that the body assigns is copied to a local first (K4)."""
         before = {name: self.scope.vars.get(name) for name in names}
+        added = names.keys() - self.scope.looping
+        self.scope.looping |= added
         for name, var in names.items():
             self.scope.vars[name] = IRName(var)
             if self._assigns(node.body, name):
@@ -243,6 +256,7 @@ class StatementLowering(CallLowering):
                 self.out.append(IRAssign(copy, IRName(var, None, span), span))
                 self.scope.vars[name] = IRName(copy)
         self.block(node.body)
+        self.scope.looping -= added
         for name, value in before.items():
             if value is None:
                 del self.scope.vars[name]

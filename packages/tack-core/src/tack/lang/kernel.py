@@ -49,6 +49,10 @@ class Kernel:
         self._ir: IRFunc | None = None
         self._ir_cache: dict[tuple[Any, ...], IRFunc] = {}
 
+    def __reduce__(self) -> str:
+        """Copied as functions are, which is not at all; pickled by name."""
+        return self.__qualname__
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return slots.launch(self, args, kwargs)
@@ -163,7 +167,7 @@ def kernel(fn: Any = None, /, *, namespace: Mapping[str, Any] | None = None) -> 
     """
     if fn is not None:
         return Kernel(check_signature(fn, "kernel"))
-    if namespace is not None and not all(str(name).isidentifier() for name in namespace):
+    if namespace is not None and not (isinstance(namespace, Mapping) and all(str(name).isidentifier() for name in namespace)):
         raise fail(TypeError, "tack.kernel: namespace maps names to objects", remedy='Write namespace={"name": function}.')
 
     def decorate(inner: Callable[..., Any]) -> Kernel:
