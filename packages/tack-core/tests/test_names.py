@@ -407,12 +407,14 @@ def test_a_loop_variable_cannot_be_declared(tmp_path, text):
 
 @pytest.mark.rule("T2", "N5")
 def test_a_parameter_cannot_be_declared(tmp_path):
-    error = check(tmp_path, "@kernel\ndef k(o, n):\n    for i in range(3):\n        o[i] = n\n        «n»: u8 = 4\n", UNSUPPORTED)
+    text = "@kernel\ndef k(o, n):\n    for i in range(3):\n        o[i] = n\n        «n»: u8 = 4\n"
+    error = check(tmp_path, text, UNSUPPORTED)
     assert "parameter 'n'" in str(error)
 
 
 @pytest.mark.rule("T2", "N3")
 def test_a_local_may_be_declared_after_a_loop_of_its_name(tmp_path):
-    text = "@kernel\ndef k(o):\n    for i in range(3):\n        for j in range(4):\n            o[i] = j\n        j: u8 = 4\n        o[i] = j\n"
+    text = "@kernel\ndef k(o):\n    for i in range(3):\n        for j in range(4):\n            o[i] = j\n"
+    text += "        j: u8 = 4\n        o[i] = j\n"
     space = load(tmp_path, text)
     assert space["k"].template() is not None
