@@ -167,7 +167,7 @@ def kernel(fn: Any = None, /, *, namespace: Mapping[str, Any] | None = None) -> 
     """
     if fn is not None:
         return Kernel(check_signature(fn, "kernel"))
-    if namespace is not None and not (isinstance(namespace, Mapping) and all(str(name).isidentifier() for name in namespace)):
+    if namespace is not None and not (hasattr(namespace, "keys") and all(str(name).isidentifier() for name in namespace)):
         raise fail(TypeError, "tack.kernel: namespace maps names to objects", remedy='Write namespace={"name": function}.')
 
     def decorate(inner: Callable[..., Any]) -> Kernel:
