@@ -465,7 +465,7 @@ class Expressions:
             value = fold(node.op, [arg.value for arg in args])  # type: ignore[union-attr]
         except (ArithmeticError, ValueError) as error:
             kind = ZeroDivisionError if isinstance(error, ZeroDivisionError) else ValueError
-            text = f"`{source_text(node)}` has no value: {error}."
+            text = f"`{source_text(node)}` has no value: {error.args[-1]}."
             raise refusal(self.kernel, node, text, "Write a value that Python can compute.", kind) from None
         return IRConst(value, WEAK_FLOAT if isinstance(value, float) else WEAK_INT, node.span)
 

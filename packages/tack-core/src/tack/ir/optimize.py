@@ -49,6 +49,14 @@ _FOLDED_MATH = frozenset({"floor", "ceil", "trunc", "round", "sqrt", "copysign"}
 
 def optimize(func: IRFunc) -> IRFunc:
     """The typed function with the same meaning and less in it."""
+    again = True
+    while again:  # a branch that went may leave a local with one assignment, whose value then decides another branch
+        func, again = _round(func)
+    return _with_used_locals(func)
+
+
+def _round(func: IRFunc) -> tuple[IRFunc, bool]:
+    """The function after one turn, and whether a branch went."""
     loop = func.loop
     bound = _Pass(func.bound_prologue, ())
     bound_prologue = bound.block(func.bound_prologue)
@@ -57,8 +65,7 @@ def optimize(func: IRFunc) -> IRFunc:
     prologue, body = inner.block(func.prologue), inner.block(loop.body)
     bound_prologue, _ = _without_unread(bound_prologue, (), dims)
     prologue, body = _without_unread(prologue, body, ())
-    func = with_parts(func, prologue, bound_prologue, dims, body)
-    return _with_used_locals(func)
+    return with_parts(func, prologue, bound_prologue, dims, body), bound.pruned or inner.pruned
 
 
 def _with_used_locals(func: IRFunc) -> IRFunc:
@@ -100,6 +107,7 @@ class _Pass:
             elif isinstance(stmt, IRFor):
                 counts[stmt.range.var] += 1
         self.counts = counts
+        self.pruned = False
         self.copies: dict[str, IRExpr] = {}
         self._statements: dict[type, Callable[[Any], tuple[IRStmt, ...]]] = {
             IRIf: self._if, IRFor: self._for, IRWhile: self._while, IRRegion: self._region, IREval: lambda _: (),
@@ -140,6 +148,7 @@ class _Pass:
     def _if(self, stmt: IRIf) -> tuple[IRStmt, ...]:
         test = self.expr(stmt.test)
         if isinstance(test, IRConst):
+            self.pruned = True
             return self.block(stmt.then if test.value else stmt.orelse)
         then, orelse = self.block(stmt.then), self.block(stmt.orelse)
         if not then and not orelse:
@@ -151,6 +160,7 @@ class _Pass:
     def _for(self, stmt: IRFor) -> tuple[IRStmt, ...]:
         span = self.expr(stmt.range)
         if _runs_nothing(span):
+            self.pruned = True
             return ()
         body = self.block(stmt.body)
         if not body:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tack import settings
 from tack.errors import UnsupportedSyntaxError, fail
+from tack.forks import hold_over_fork
 from tack.hooks import slots
 from tack.lang.func import check_signature
 from tack.lang.source import SourceText, parse
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "end_at_the_call", "kernel"]
 
-_transform_lock = threading.RLock()  # a template is lowered once, even when several threads miss together
+_transform_lock = hold_over_fork(0, threading.RLock())  # a template is lowered once, even when several threads miss together
 
 
 class Kernel:
