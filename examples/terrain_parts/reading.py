@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,13 +42,15 @@ def read(path: str) -> Terrain:
     readers = {".npz": _read_npz, ".tif": _read_image, ".tiff": _read_image, ".png": _read_image}
     reader = readers.get(file.suffix.lower())
     if not file.is_file():
-        raise UnreadableTerrain(f"{path}: no such file")
+        raise UnreadableTerrain(f"{path}: " + ("is not a file" if file.exists() else "no such file"))
     if reader is None:
         raise UnreadableTerrain(f"{path}: expected a .npz, .tif, .tiff or .png file")
     try:
-        parts = reader(file)
-    except UnreadableTerrain:
-        raise
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a damaged picture, the error that follows says enough
+            parts = reader(file)
+    except UnreadableTerrain as error:
+        raise UnreadableTerrain(f"{path}: {error}") from error
     except Exception as error:  # a damaged file makes the readers fail in any way they like
         raise UnreadableTerrain(f"{path}: cannot be read as elevation data ({_first_line(error)})") from error
     return _checked(file.name, *parts)

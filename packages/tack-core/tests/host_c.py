@@ -111,7 +111,8 @@ class HostUnit:
         source = emit_unit(kernels, CUDA)
         entries = {e: "true" if has_collectives(func) else "false" for func, e in kernels}
         entries |= {f"{e}_result": "false" for func, e in kernels if func.result is not None}
-        runs = "\n".join(f'extern "C" void run_{e}(void** a, long long n) {{ launch({e}, a, n, {t}); }}' for e, t in entries.items())
+        head = 'extern "C" void run_{0}(void** a, long long n) {{ launch({0}, a, n, {1}); }}'
+        runs = "\n".join(head.format(*entry) for entry in entries.items())
         self.text = f'{_SHIM}\n#line 1 "emitted"\n{source}\n{runs}\n'
         stem = folder / f"unit{next(_numbers)}"  # a library is loaded once for each name
         text, built, library = (str(stem.with_suffix(suffix)) for suffix in (".cpp", ".o", ".so"))
@@ -125,8 +126,9 @@ class HostUnit:
     def run(
         self, entry: str, args: Sequence[Any], shapes: Mapping[str, tuple[int, ...]] | None = None, *, reverse: bool = False
     ) -> Any:
-        """One launch: arrays are changed in place; the kernel's result. Fails if an operation was undefined in C, or where not all
-        lanes reach a barrier.
+        """One launch: arrays are changed in place; the kernel's result.
+
+        Fails if an operation was undefined in C, and where not all lanes reach a barrier.
 
         `reverse`: between barriers the lanes of a block run backwards, which shows a barrier that is missing.
         """

@@ -30,13 +30,14 @@ MAY_IMPORT = {
     "errors": set(),
     "settings": set(),
     "hooks": set(),
+    "forks": set(),
     "ir": {"errors", "settings"},
-    "lang": {"ir", "errors", "settings", "hooks"},
+    "lang": {"ir", "errors", "settings", "hooks", "forks"},
     "codegen": {"ir", "errors"},
     "math": {"lang", "ir", "errors"},
     "random": {"lang", "ir", "errors"},
     "mathlib": {"lang", "ir", "errors", "hooks"},
-    "runtime": {"codegen", "lang", "ir", "errors", "settings", "hooks"},
+    "runtime": {"codegen", "lang", "ir", "errors", "settings", "hooks", "forks"},
 }
 _ABOVE = {"runtime", "math", "random", "mathlib", *MAY_IMPORT["runtime"]}
 MAY_IMPORT |= {room: _ABOVE for room in ("algorithms", "interop", "profiler", "graphs", "cache")}

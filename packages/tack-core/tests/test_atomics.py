@@ -101,7 +101,7 @@ def test_emitted_c_does_the_same(t, tmp_path):
     if t.is_float:
         with np.errstate(over="ignore"):
             v[:40] = rng.choice(np.array(special, t.numpy), 40)
-    kernels = [(typed(k, (np.zeros(60, np.int64), v, v, v), fma=True), op) for op, k in KERNELS.items()]
+    kernels = [(typed(k, (np.zeros(60, np.int64), v, v, v), fma=True), f"k_{op}") for op, k in KERNELS.items()]
     compile_all(kernels)
     unit = HostUnit(kernels, tmp_path)
     for func, op in kernels:

@@ -22,7 +22,9 @@ from property.generator import generate
 import tack
 import tack.runtime.dispatch  # fills the launch slot, which the recorder stands in for
 from tack import hooks
-from tack.ir.nodes import IRFunc
+from tack.ir.facts import written_array_params
+from tack.ir.nodes import IRFunc, IRLoad
+from tack.ir.walk import walk
 from tack.lang.array import Array
 from tack.runtime.cpu_jit import has_fma
 from tack.testing.suite import run_cells
@@ -41,9 +43,18 @@ def test_random_kernels_emitted_as_c_agree_with_the_oracle(batch: int, tmp_path:
     kernels = [(case.func, f"k{k}") for k, case in enumerate(cases)]
     compile_all(kernels)
     unit = HostUnit(kernels, tmp_path)
-    for case, (func, entry) in zip(cases, kernels, strict=True):
+    judged = [pair for pair in zip(cases, kernels, strict=True) if not _prologue_may_change(*pair[1])]
+    assert len(judged) > UNIT // 2
+    for case, (_, entry) in judged:
         wrong = case.difference(lambda case=case, entry=entry: unit.run(entry, case.args))
         assert not wrong, f"seed {case.program.seed}: {wrong}\n{case.program.source}"
+
+
+def _prologue_may_change(func: IRFunc, _entry: str) -> bool:
+    """Whether the prologue reads what an iteration may write: each lane evaluates it, and K2 asks a GPU's host to see to that."""
+    written = written_array_params(func)
+    stores = bool(written) or written is None
+    return stores and any(isinstance(node, IRLoad) for node in walk(func.prologue))
 
 
 @pytest.mark.rule("T3", "T4", "T5", "T6", "T7", "T9", "T10", "T11", "T12")

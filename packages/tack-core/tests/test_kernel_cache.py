@@ -6,7 +6,9 @@ that fault.
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import weakref
 
@@ -242,3 +244,14 @@ def test_a_device_function_that_is_bound_anew_is_not_seen() -> None:
     assert run(kernel, 2) == [1, 2]
     assert run(kernel, 2, np.float64) == [1, 2]
     assert run(make(), 2) == [2, 3]
+
+
+@tack.kernel
+def picklable(x):
+    for i in range(x.shape[0]):
+        x[i] = 1.0
+
+
+def test_kernels_are_copied_and_pickled_as_functions_are():
+    assert copy.deepcopy(picklable) is picklable
+    assert pickle.loads(pickle.dumps(picklable)) is picklable

@@ -389,3 +389,32 @@ def test_names_in_the_ir_are_unique_and_say_what_they_were():
     read = {n.name for n in body(k) if isinstance(n, IRName)}
     assert read <= assigned | {"i", "t", "x"}
     assert [type(n) for n in body(k) if isinstance(n, (IRLoad, IRStore, IRCast))] == [IRLoad, IRStore]
+
+
+@pytest.mark.rule("T2", "T2b", "K4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@kernel\ndef k(o):\n    for i in range(300):\n        o[i] = 1\n        «i»: u8 = 0\n",
+        "@kernel\ndef k(o):\n    for i in range(3):\n        for j in range(300):\n            o[i] = j\n            «j»: u8 = 4\n",
+    ],
+)
+def test_a_loop_variable_cannot_be_declared(tmp_path, text):
+    error = check(tmp_path, text, UNSUPPORTED)
+    assert "loop variable" in str(error)
+    assert "another name" in str(error)
+
+
+@pytest.mark.rule("T2", "N5")
+def test_a_parameter_cannot_be_declared(tmp_path):
+    text = "@kernel\ndef k(o, n):\n    for i in range(3):\n        o[i] = n\n        «n»: u8 = 4\n"
+    error = check(tmp_path, text, UNSUPPORTED)
+    assert "parameter 'n'" in str(error)
+
+
+@pytest.mark.rule("T2", "N3")
+def test_a_local_may_be_declared_after_a_loop_of_its_name(tmp_path):
+    text = "@kernel\ndef k(o):\n    for i in range(3):\n        for j in range(4):\n            o[i] = j\n"
+    text += "        j: u8 = 4\n        o[i] = j\n"
+    space = load(tmp_path, text)
+    assert space["k"].template() is not None

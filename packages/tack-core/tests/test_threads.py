@@ -201,3 +201,42 @@ def test_kernels_run_in_a_forked_child() -> None:
         assert out.numpy().tolist() == [2.0 * i for i in range(100)]
         scale(x, out, 5.0)
     assert out.numpy().tolist() == [5.0 * i for i in range(100)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    "module, lock", [("lang.kernel", "_transform_lock"), ("runtime.device", "_lock"), ("runtime.cpu_jit", "_lock")]
+)
+def test_a_child_forked_while_a_thread_holds_a_lock_compiles(module: str, lock: str) -> None:
+    program = f"""
+        import os, sys, threading, warnings
+        import tack
+        from tack.{module} import {lock} as lock
+        import tack.runtime.cpu_jit
+
+        warnings.simplefilter("ignore")
+
+        @tack.kernel
+        def fill(x, value):
+            for i in range(x.shape[0]):
+                x[i] = value
+
+        taken, forking = threading.Event(), threading.Event()
+
+        def hold():
+            with lock:
+                taken.set()
+                forking.wait(0.2)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        taken.wait()
+        child = os.fork()
+        if child == 0:
+            x = tack.zeros(20)
+            fill(x, 5)
+            os._exit(int(x.sum()) - 93)
+        thread.join()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert run_program(program) == "7"

@@ -1,9 +1,45 @@
 """Things people asked for, as far as Tack's documents promise them."""
 
 import numpy as np
+import pytest
 from field_tools import runs
 
 import tack
+
+ALL = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
+
+
+# F01: atomics on every array type the CPU has
+
+
+@tack.kernel
+def count(one, out):
+    for i in range(one.shape[0]):
+        tack.atomic_add(out, 0, one[i])
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_atomic_add_counts_every_iteration(dtype):
+    n = 20_000
+    out = tack.array(np.zeros(1, dtype=dtype))
+    count(tack.array(np.ones(n, dtype=dtype)), out)
+    want = np.array([n]).astype(dtype)[0]
+    assert out.numpy()[0] == want
+
+
+@tack.kernel
+def histogram(x, bins):
+    for i in range(x.shape[0]):
+        tack.atomic_add(bins, x[i], 1)
+
+
+def test_histogram():
+    x = np.random.default_rng(3).integers(0, 7, 100_000).astype(np.int32)
+    for dtype in (np.int32, np.int64, np.uint32):
+        bins = tack.array(np.zeros(7, dtype=dtype))
+        histogram(tack.array(x), bins)
+        np.testing.assert_array_equal(bins.numpy(), np.bincount(x, minlength=7))
+
 
 # F03: two and three indices
 
@@ -34,6 +70,28 @@ def test_three_indices():
     out = tack.array(np.zeros_like(a))
     if runs(blend, tack.array(a), out):
         np.testing.assert_array_equal(out.numpy(), a * 2 + np.arange(4))
+
+
+# F04: group primitives on a device without groups
+
+
+def test_group_primitives_are_refused_on_the_cpu():
+    @tack.kernel
+    def grouped(x, out):
+        for i in range(x.shape[0]):
+            if x[i] > 1e30:
+                tack.barrier()
+            out[i] = x[i]
+
+    x = tack.array(np.arange(4, dtype=np.float32))
+    out = tack.array(np.full(4, 9.0, dtype=np.float32))
+    for _ in range(2):
+        with pytest.raises(RuntimeError) as caught:
+            grouped(x, out)
+        assert "grouped" in str(caught.value)
+        assert out.numpy().tolist() == [9.0] * 4
+    with pytest.raises(NotImplementedError):
+        tack.inspect(grouped, x, out, mode="source")
 
 
 # F05: seeing what was generated does not run it

@@ -262,7 +262,7 @@ def _extreme(w: Writer, t: str, d: int) -> str:
     if w.rng.random() < 0.3:
         args = [w.expr(t, d) for _ in range(3)]
     elif t in FLOATS and w.rng.random() < 0.15:
-        args = [f"({arg} * 0.0)" for arg in args]  # zeros of either sign, and NaN
+        args = [f"({arg} * tack.{t}(0.0))" for arg in args]  # zeros of either sign, and NaN
     return f"{w.rng.choice(['min', 'max'])}({', '.join(args)})"
 
 

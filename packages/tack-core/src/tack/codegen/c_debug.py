@@ -1,7 +1,7 @@
 """Debug mode's checks as C: an index or a step that fails a check is noted and ends the iteration, by `return`.
 
-Knows the layout of the errors array (`ir.nodes.ERRORS`) and nothing of statements. The lines of a check stand before the statement
-that needs it, in the order of evaluation.
+Knows the layout of the errors array (`ir.nodes.ERRORS`) and nothing of statements. The lines of a check stand before the
+statement that needs it, in the order of evaluation.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class ExprWriter(FunctionText):
     """Writes expressions. The writer of the function fills the tables of what names stand for.
 
     `values`: names that are one value (scalar parameters, loop variables, locals assigned once); `slots`: locals in memory;
-    `arrays`: each array's pointer; `dims`: the sizes that are known only at run time; `iteration`: the number of the iteration,
-    which debug mode notes, and `failed`: the label that a failed check goes to; `relaxed`: the arrays that atomics update; `own`: the local arrays.
+    `arrays`: each array's pointer; `dims`: the sizes that are known only at run time; `relaxed`: the arrays that atomics update;
+    `own`: the local arrays; in debug mode `iteration`: the number of the iteration, and `failed`: where a failed check goes.
     """
 
     __slots__ = ("arrays", "dims", "failed", "fma", "iteration", "own", "relaxed", "slots", "types", "values")

@@ -206,13 +206,13 @@ class _Annotator(Expressions):
         value = self.expr(node)
         t = self.abstract(value)
         if isinstance(t, ScalarType) and t.is_float:
-            raise needs_integer(self.kernel, node, "a bound of `range`", t)
+            raise needs_integer(self.kernel, node, "a bound of a loop", t)
         if t is i64 or (parallel and t is u64):
             return value
         if isinstance(t, Lit) and value.__class__ is IRConst and not fits(t, i64):
             if not (parallel and fits(t, u64)):
                 remedy = f"Write a value up to {i64.max}."
-                raise refusal(self.kernel, node, f"a bound of `range` is tack.i64, which does not hold {t.high}.", remedy)
+                raise refusal(self.kernel, node, f"a bound of a loop is tack.i64, which does not hold {t.high}.", remedy)
             return self.coerce(value, u64)
         return self.coerce(value, i64)
 

@@ -251,16 +251,26 @@ class Expressions:
         test = self.condition(node.test)
         arms = self.exprs((node.then, node.orelse))
         t = self._common(node, "`if` and `else` arms", (node.then, node.orelse), [self.abstract(arm) for arm in arms])
-        then, orelse = arms if t is WEAK_INT or t is WEAK_FLOAT else [self.coerce(arm, t) for arm in arms]
+        if t is WEAK_INT:
+            value = IRCond(test, arms[0], arms[1], t, node.span)
+            return self._known(value, self._range(value))
+        then, orelse = arms if t is WEAK_FLOAT else [self.coerce(arm, t) for arm in arms]
         return IRCond(test, then, orelse, t, node.span)
 
     def _select(self, node: IROp) -> IRExpr:
         test = self.condition(node.args[0])
         arms = self.exprs(node.args[1:])
         t = self._common(node, "`select()`", node.args[1:], [self.abstract(arm) for arm in arms])
-        if t is not WEAK_INT and t is not WEAK_FLOAT:
+        if t is WEAK_INT:
+            value = IROp("select", (test, *arms), t, node.span)
+            return self._known(value, self._range(value))
+        if t is not WEAK_FLOAT:
             arms = [self.coerce(arm, t) for arm in arms]
         return IROp("select", (test, *arms), t, node.span)
+
+    def _known(self, node: IRExpr, lit: Lit) -> IRExpr:
+        """A weak integer, as the literal it is where its range has one value."""
+        return IRConst(lit.low, WEAK_INT, node.span) if lit.low == lit.high else node
 
     def _common(self, node: IRExpr, what: str, args: Sequence[IRExpr], types: Sequence[AType]) -> ScalarType:
         """The common type of operands; WEAK_INT and WEAK_FLOAT when all are weak, BOOL when all are truth values."""
@@ -473,9 +483,12 @@ class Expressions:
         types = [self.abstract(arg) for arg in args]
         if any(t is WEAK_FLOAT for t in types) or op == "div":
             return IROp(op, tuple(args), WEAK_FLOAT, node.span)
-        t = weak_result(op, types)
+        try:
+            t = weak_result(op, types)
+        except TooLarge:
+            raise too_large(self.kernel, node, types) from None
         if isinstance(t, Lit):
-            return IROp(op, tuple(args), WEAK_INT, node.span)
+            return self._known(IROp(op, tuple(args), WEAK_INT, node.span), t)
         assert t is not None
         if OPS[op].rule == "shift":
             counts = as_lit(types[1])
@@ -488,7 +501,7 @@ class Expressions:
             value = fold(node.op, [arg.value for arg in args])  # type: ignore[union-attr]
         except (ArithmeticError, ValueError) as error:
             kind = ZeroDivisionError if isinstance(error, ZeroDivisionError) else ValueError
-            text = f"`{source_text(node)}` has no value: {error}."
+            text = f"`{source_text(node)}` has no value: {error.args[-1]}."
             raise refusal(self.kernel, node, text, "Write a value that Python can compute.", kind) from None
         return IRConst(value, WEAK_FLOAT if isinstance(value, float) else WEAK_INT, node.span)
 
@@ -509,7 +522,8 @@ class Expressions:
                 then = self._distributed(node, [*args[:i], arg.then, *args[i + 1 :]])
                 orelse = self._distributed(node, [*args[:i], arg.orelse, *args[i + 1 :]])
                 weak_float = then.type is WEAK_FLOAT or orelse.type is WEAK_FLOAT
-                return IRCond(arg.test, then, orelse, WEAK_FLOAT if weak_float else WEAK_INT, node.span)
+                value = IRCond(arg.test, then, orelse, WEAK_FLOAT if weak_float else WEAK_INT, node.span)
+                return value if weak_float else self._known(value, self._range(value))
         return self._folded(node, args)
 
 

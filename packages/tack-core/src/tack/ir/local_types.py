@@ -2,7 +2,8 @@
 
 Works on expression types alone (`typing_rules.Typing`); builds no nodes and rejects nothing.
 
-The first phase keeps literals symbolic: it takes the least types that the typed values ask for. It runs again when a local
+The first phase keeps literals symbolic (a local of integer literals alone is WEAK_INT): it takes the least types that the typed
+values ask for. It runs again when a local
 turned out to be a float after it had been read as something less, because what was computed from it may have been too wide.
 The second phase gives literals their types and widens what they ask for. Types only ever widen within a phase, so each ends at
 its least fixed point, whatever the order of statements.
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from tack.ir.literals import Lit, hull
 from tack.ir.nodes import IRAssign, IRAtomic, IRBlockReduce, IRConst, IRFor, IRFunc, IRLoad, IROp, IRStmt
-from tack.ir.types import BOOL, WEAK_FLOAT, ScalarType, i32, i64, u64
+from tack.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType, i32, i64, u64
 from tack.ir.typing_rules import AType, Conflict, TooLarge, Typing, as_lit, fits, literal_alone, meet, promote_all
 from tack.ir.walk import names_read, walk_statements
 
@@ -117,10 +118,13 @@ class _Search:
         if not self._settle():
             for name in self.by_local:
                 self._set(name, WEAK_FLOAT if name in self.floats else None)
+            for each in self.all:
+                each.type = None
             self._settle()
         for name, contributions in self.by_local.items():
-            if name not in self.weak and names[name] in (None, WEAK_FLOAT):
-                self._set(name, self._strict(name, [c.type for c in contributions]))
+            if names[name] is WEAK_INT or (names[name] is WEAK_FLOAT and name not in self.weak):
+                types = [c.type for c in contributions]
+                self._set(name, None if name in self.weak else self._strict(name, types))
         typing.loose = False
         self._settle()
         unknown = [name for name in self.by_local if names[name] is None]
@@ -175,7 +179,9 @@ class _Search:
         integers = [t for t in types if isinstance(t, ScalarType) and t.is_int]
         if integers:
             return _promoted(integers)
-        return BOOL if all(t is BOOL for t in types) else None
+        if any(t is WEAK_INT or t.__class__ is Lit for t in types):
+            return WEAK_INT
+        return BOOL if BOOL in types else None
 
     def _strict(self, name: str, types: list[AType]) -> AType:
         default_float = self.typing.default_float
@@ -187,9 +193,10 @@ class _Search:
         if WEAK_FLOAT in types:
             return default_float
         integers = [t for t in types if isinstance(t, ScalarType) and t.is_int]
+        lits = [lit for lit in map(as_lit, types) if lit is not None]
         if not integers and all(t is BOOL or t is None for t in types):
             return BOOL if BOOL in types else None
-        return _integer_join(integers, [lit for lit in map(as_lit, types) if lit is not None])
+        return _integer_join(integers, lits) if integers or lits else None
 
 
 def _assignment(node: IRStmt) -> IRAssign | None:
@@ -235,13 +242,21 @@ def _meet(types: list[AType], default_float: ScalarType, loose: bool) -> AType:
 
 def _wider(old: AType, new: AType) -> AType:
     """The new type, widened by the old one, so that a search can only go up."""
-    if old is None or new is None or isinstance(old, Lit) or isinstance(new, Lit) or not _typed(old) or not _typed(new):
-        return new
-    return _promoted([old, new])
+    if _rank(old) != _rank(new):
+        return old if _rank(old) > _rank(new) else new
+    if isinstance(old, ScalarType) and isinstance(new, ScalarType) and old is not new:
+        return _promoted([old, new])
+    return new
 
 
-def _typed(t: ScalarType) -> bool:
-    return t is not BOOL and t is not WEAK_FLOAT
+def _rank(t: AType) -> int:
+    """Nothing known, truth, integer literals, integers, float literals, floats: in a join each gives way to those behind."""
+    if not isinstance(t, ScalarType):
+        return 0 if t is None else 2
+    return _RANKS[t.kind]
+
+
+_RANKS = {"bool": 1, "weak_int": 2, "int": 3, "uint": 3, "weak_float": 4, "float": 5}
 
 
 def _acyclic(weak: set[str], depends: dict[str, set[str]]) -> set[str]:

@@ -54,6 +54,14 @@ def optimize(func: IRFunc) -> IRFunc:
     """The typed function with the same meaning and less in it."""
     if func.sites:
         return func  # debug mode: no expression with a check in it may go
+    again = True
+    while again:  # a branch that went may leave a local with one assignment, whose value then decides another branch
+        func, again = _round(func)
+    return _with_used_locals(func)
+
+
+def _round(func: IRFunc) -> tuple[IRFunc, bool]:
+    """The function after one turn, and whether a branch went."""
     loop, result = func.loop, func.result
     bound = _Pass(func.bound_prologue, ())
     bound_prologue = bound.block(func.bound_prologue)
@@ -64,7 +72,7 @@ def optimize(func: IRFunc) -> IRFunc:
     (bound_prologue,) = _without_unread((bound_prologue,), dims)
     prologue, body, epilogue = _without_unread((prologue, body, epilogue), () if result is None else (result,))
     func = with_parts(func, prologue, bound_prologue, dims, body, epilogue, result)
-    return _with_used_locals(func)
+    return func, bound.pruned or inner.pruned
 
 
 def _with_used_locals(func: IRFunc) -> IRFunc:
@@ -106,6 +114,7 @@ class _Pass:
             elif isinstance(stmt, IRFor):
                 counts[stmt.range.var] += 1
         self.counts = counts
+        self.pruned = False
         self.copies: dict[str, IRExpr] = {}
         self._statements: dict[type, Callable[[Any], tuple[IRStmt, ...]]] = {
             IRIf: self._if, IRFor: self._for, IRWhile: self._while, IRRegion: self._region, IREval: lambda _: (),
@@ -150,6 +159,7 @@ class _Pass:
     def _if(self, stmt: IRIf) -> tuple[IRStmt, ...]:
         test = self.expr(stmt.test)
         if isinstance(test, IRConst):
+            self.pruned = True
             return self.block(stmt.then if test.value else stmt.orelse)
         then, orelse = self.block(stmt.then), self.block(stmt.orelse)
         if not then and not orelse:
@@ -161,6 +171,7 @@ class _Pass:
     def _for(self, stmt: IRFor) -> tuple[IRStmt, ...]:
         span = self.expr(stmt.range)
         if _runs_nothing(span):
+            self.pruned = True
             return ()
         body = self.block(stmt.body)
         if not body:

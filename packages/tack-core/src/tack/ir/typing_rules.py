@@ -12,7 +12,7 @@ from typing import Any
 from tack.ir.literals import TRUTH, Lit, fold, hull, literal_type, range_of
 from tack.ir.nodes import IRCast, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp, IRTextureSample
 from tack.ir.ops import OPS
-from tack.ir.types import BOOL, WEAK_FLOAT, ScalarType, f32, f64, holds, i32, i64, promote, u64
+from tack.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType, f32, f64, holds, i32, i64, promote, u64
 
 __all__ = [
     "AType", "Conflict", "TooLarge", "Typing", "as_lit", "fits", "float_type", "folded", "is_weak", "math_type", "meet",
@@ -70,15 +70,18 @@ def meet(types: Sequence[AType], default_float: ScalarType, loose: bool = False)
     """T2b, T3, T7, T8: the common type of operands or arms.
 
     Weak ones take the type of the others where it holds them; weak alone give WEAK_FLOAT, BOOL or the range of them all, with
-    an unknown one None. `loose`: literals are ignored where they would only widen. Raises Conflict and TooLarge.
+    an unknown one None. `loose`: literals are ignored where they would only widen, and WEAK_INT stands for a local of integer
+    literals alone. Raises Conflict and TooLarge.
     """
     integers: list[ScalarType] = []
     floats: list[ScalarType] = []
     lits: list[Lit] = []
-    weak_float = truth = unknown = False
+    weak_float = truth = unknown = symbolic = False
     for t in types:
         if t is None:
             unknown = True
+        elif t is WEAK_INT:
+            symbolic = True
         elif isinstance(t, Lit):
             lits.append(t)
         elif t is WEAK_FLOAT:
@@ -96,10 +99,14 @@ def meet(types: Sequence[AType], default_float: ScalarType, loose: bool = False)
         if loose:
             return t
         return promote_all([t, *(literal_alone(lit) for lit in lits if not fits(lit, t))])
+    if symbolic:
+        return WEAK_INT
     if truth and not lits:
         return BOOL
     if unknown:
         return None
+    if loose and truth:
+        return WEAK_INT
     result = lits[0]
     for lit in lits[1:]:
         result = hull(result, lit)
@@ -120,26 +127,27 @@ def float_type(types: Sequence[AType], default_float: ScalarType, loose: bool = 
 
 def math_type(types: Sequence[AType], default_float: ScalarType, loose: bool = False) -> ScalarType:
     """T11: the float type of a math function; integers, and literals that meet no float, go to the default float."""
-    floats = [default_float if t.is_int else t for t in types if isinstance(t, ScalarType) and t is not BOOL]
-    strong = [t for t in floats if t is not WEAK_FLOAT]
-    if strong:
-        return promote_all(strong)
-    return WEAK_FLOAT if loose and floats else default_float
+    typed = [t for t in types if isinstance(t, ScalarType) and t.kind in ("int", "uint", "float")]
+    if typed:
+        return promote_all([default_float if t.is_int else t for t in typed])
+    return WEAK_FLOAT if loose and WEAK_FLOAT in types else default_float
 
 
-def weak_left(lit: Lit, right: ScalarType) -> ScalarType:
+def weak_left(lit: Lit, right: ScalarType, loose: bool = False) -> ScalarType:
     """T4: a weak left operand (or base) takes the right one's type when that has 32 bits and holds it, else its own."""
     if right.bits >= 32 and fits(lit, right):
         return right
-    return literal_alone(lit)
+    return WEAK_INT if loose else literal_alone(lit)
 
 
-def shift_type(left: AType, right: AType) -> AType:
+def shift_type(left: AType, right: AType, loose: bool = False) -> AType:
     """T4: the left operand's type. A weak left with a weak count is a range or None (see `weak_result`)."""
     lit = as_lit(left)
     if lit is None:
         return left
-    return weak_left(lit, right) if isinstance(right, ScalarType) and right.is_int else lit
+    if loose and left is BOOL:  # it may yet become a typed integer, which the count would not change
+        return WEAK_INT
+    return weak_left(lit, right, loose) if isinstance(right, ScalarType) and right.is_int else lit
 
 
 def power_type(base: AType, exponent: AType, default_float: ScalarType, loose: bool = False) -> AType:
@@ -150,7 +158,9 @@ def power_type(base: AType, exponent: AType, default_float: ScalarType, loose: b
         return meet(either, default_float, loose)
     if lit is None:
         return base
-    return weak_left(lit, exponent) if isinstance(exponent, ScalarType) and exponent.is_int else lit
+    if loose and base is BOOL:
+        return WEAK_INT
+    return weak_left(lit, exponent, loose) if isinstance(exponent, ScalarType) and exponent.is_int else lit
 
 
 def to_int_type(t: AType) -> ScalarType:
@@ -269,10 +279,13 @@ class Typing:
         return self._weak(node.op, types) if t is BOOL or t.__class__ is Lit else t
 
     def _weak(self, op: str, types: list[AType]) -> AType:
+        if self.loose and BOOL in types:  # a truth value may yet become an integer
+            return WEAK_INT
         try:
-            return weak_result(op, types)
+            t = weak_result(op, types)
         except TooLarge:
             return u64
+        return WEAK_INT if self.loose and isinstance(t, ScalarType) and t.is_int else t
 
     def _div(self, args: tuple[IRExpr, ...]) -> AType:
         return float_type(self._all(args), self.default_float, self.loose)
@@ -280,10 +293,10 @@ class Typing:
     def _shift(self, node: IROp) -> AType:
         types = self._all(node.args)
         try:
-            t = shift_type(*types)
-            return weak_result(node.op, types) if t.__class__ is Lit else t
+            t = shift_type(types[0], types[1], self.loose)
         except TooLarge:
             return u64
+        return self._weak(node.op, types) if t.__class__ is Lit else t
 
     def _bits(self, node: IROp) -> AType:
         t = self.of(node.args[0])
@@ -296,6 +309,6 @@ class Typing:
         types = self._all(node.args)
         try:
             t = power_type(types[0], types[1], self.default_float, self.loose)
-            return weak_result(node.op, types) if t.__class__ is Lit else t
         except (Conflict, TooLarge):
             return u64
+        return self._weak(node.op, types) if t.__class__ is Lit else t

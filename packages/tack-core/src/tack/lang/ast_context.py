@@ -54,7 +54,7 @@ class Scope:
 
     `vars`: what a name of the source stands for now. `loops`: serial loops around the current place, within the function.
     `objects`: the parameters that are objects of device classes. `leaves`: the region that `break` leaves, by the number of loops
-    around it, where a loop of the source is several of the IR.
+    around it, where a loop of the source is several of the IR. `looping`: the variables of loops around the current place.
     `results`: the locals of an inlined function's values; `label`: its region, once an early return needs one.
     """
 
@@ -66,6 +66,7 @@ class Scope:
     objects: dict[str, Instance] = field(default_factory=lambda: dict[str, Instance]())
     loops: int = 0
     leaves: dict[int, str] = field(default_factory=lambda: dict[int, str]())
+    looping: set[str] = field(default_factory=lambda: set[str]())
     results: list[Value] | None = None
     label: str = ""
     region: bool = False

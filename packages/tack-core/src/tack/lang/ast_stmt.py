@@ -182,6 +182,7 @@ class StatementLowering(MemoryLowering):
         if not (isinstance(found, (VectorType, MatrixType)) or (isinstance(found, ScalarType) and found in DTYPES)):
             remedy = f"Write one of {', '.join(map(str, DTYPES))}, by a name that the module binds."
             raise self.unsupported(node.annotation, "an annotation of a local is a Tack scalar type", remedy)
+        self._only_locals_are_declared(node, node.target.id)
         value, name, declared = self.value(node.value), node.target.id, found.scalar
         if found.shape:
             value = self.broadcast(value, found.shape)
@@ -198,6 +199,16 @@ class StatementLowering(MemoryLowering):
                 raise self.error(TypeError, node, message, "Declare it once, or use two names.")
             self.locals[each] = replace(local, type=declared, declared=True)
         self._bind_name(node.target, value, self.span(node.target))
+
+    def _only_locals_are_declared(self, node: ast.AnnAssign, name: str) -> None:
+        """A declaration types all that the name holds, which must not narrow a loop variable or an argument."""
+        if name in self.scope.looping:
+            what = f"loop variable '{name}' is i64 and cannot be declared"
+        elif name in self.scope.parsed.params:
+            what = f"parameter '{name}' has its argument's type and cannot be declared"
+        else:
+            return
+        raise self.unsupported(node.target, what, "Declare a local of another name.")
 
     # ------------------------------------------------------------------------------------------------ control flow
 
@@ -286,6 +297,8 @@ class StatementLowering(MemoryLowering):
         """
         before = {name: self.scope.vars.get(name) for name in names}
         span = self.span(node.target)
+        added = names.keys() - self.scope.looping
+        self.scope.looping |= added
         for name, variables in names.items():
             value: Value = IRName(variables[0])
             if len(variables) > 1:
@@ -294,6 +307,7 @@ class StatementLowering(MemoryLowering):
                 value = self._copied(name, value, span)
             self.scope.vars[name] = value
         self.block(node.body)
+        self.scope.looping -= added
         for name, outer in before.items():
             if outer is None:
                 del self.scope.vars[name]

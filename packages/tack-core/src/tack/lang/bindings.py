@@ -96,8 +96,9 @@ def did_you_mean(name: str, candidates: list[str]) -> str:
     """ "Did you mean 'x'?" for the closest candidate, or nothing."""
     import difflib
 
-    close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.7)
-    return f"Did you mean '{close[0]}'?" if close else ""
+    close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.7)
+    other = [candidate for candidate in close if candidate != name]
+    return f"Did you mean '{other[0]}'?" if other else ""
 
 
 _NUMPY_NAMES = {

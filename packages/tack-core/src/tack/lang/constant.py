@@ -5,12 +5,13 @@ Knows the element types only.
 
 from __future__ import annotations
 
-from math import prod
+from math import isinf, prod
 from typing import Any, cast
 
 import numpy as np
 
 from tack.errors import fail
+from tack.ir.literals import of_type
 from tack.ir.types import (
     MOST_COMPONENTS,
     MOST_ROWS,
@@ -131,14 +132,13 @@ def _element_type(dtype: Any, shape: tuple[int, ...]) -> ElementType:
 
 def _exact(value: int | float | bool, kind: ScalarType) -> int | float:
     if kind.is_float:
-        return _rounded(float(value), kind)
+        number = of_type(value, kind)
+        if isinstance(value, int) and isinf(number):
+            words = f"tack.constant: an integer of {value.bit_length()} bits does not fit {kind}"
+            raise fail(OverflowError, words, remedy="Choose a wider dtype.")
+        return number
     if isinstance(value, float) and not value.is_integer():
         raise fail(TypeError, f"tack.constant: {value!r} is not an integer", remedy="Write int(...) around it, or a float dtype.")
     if not holds(kind, int(value)):
         raise fail(OverflowError, f"tack.constant: {value!r} does not fit {kind}", remedy="Choose a wider dtype.")
     return int(value)
-
-
-def _rounded(value: float, kind: ScalarType) -> float:
-    with np.errstate(all="ignore"):
-        return float(kind.numpy.type(value))

@@ -41,6 +41,10 @@ class Func:
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.__wrapped__)
 
+    def __reduce__(self) -> str:
+        """Copied as functions are, which is not at all; pickled by name."""
+        return self.__qualname__
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # not NoReturn, after which editors grey out the code
         raise RuntimeError(
             f"{self.__qualname__}() is a device function: call it inside a @tack.kernel ({self.__qualname__}.__wrapped__ is the "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tack import settings
 from tack.errors import UnsupportedSyntaxError, fail
+from tack.forks import hold_over_fork
 from tack.hooks import slots
 from tack.lang.class_token import _class_token, _class_tokens, _ClassToken, _retire_class
 from tack.lang.func import check_signature
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "_ClassToken", "_class_token", "_class_tokens", "_retire_class", "end_at_the_call", "kernel"]
 
-_transform_lock = threading.RLock()  # a template is lowered once, even when several threads miss together
+_transform_lock = hold_over_fork(0, threading.RLock())  # a template is lowered once, even when several threads miss together
 
 
 class Kernel:
@@ -51,6 +52,10 @@ class Kernel:
         self._text = SourceText.of(fn)
         self._ir: IRFunc | None = None
         self._ir_cache: dict[tuple[Any, ...], IRFunc] = {}
+
+    def __reduce__(self) -> str:
+        """Copied as functions are, which is not at all; pickled by name."""
+        return self.__qualname__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -188,7 +193,7 @@ def kernel(fn: Any = None, /, *, namespace: Mapping[str, Any] | None = None) -> 
     """
     if fn is not None:
         return Kernel(check_signature(fn, "kernel"))
-    if namespace is not None and not all(str(name).isidentifier() for name in namespace):
+    if namespace is not None and not (hasattr(namespace, "keys") and all(str(name).isidentifier() for name in namespace)):
         raise fail(TypeError, "tack.kernel: namespace maps names to objects", remedy='Write namespace={"name": function}.')
 
     def decorate(inner: Callable[..., Any]) -> Kernel:

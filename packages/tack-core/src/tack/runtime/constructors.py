@@ -269,6 +269,8 @@ def from_dlpack(obj: Any, copy: bool | None = None, device: _Spec = None) -> Arr
     `copy=True` always copies, `None` when it must (strided memory, another device), `False` raises `BufferError` instead. Memory
     that the producer marks read-only gives a read-only array.
     """
+    if copy not in (None, True, False):
+        raise fail(TypeError, f"from_dlpack: copy is {copy!r}", remedy="Pass copy=None, copy=True or copy=False.")
     capsule = request_capsule(obj, copy)
     dtype = _dlpack_dtype(capsule)
     kind, index = capsule.device
@@ -279,7 +281,8 @@ def from_dlpack(obj: Any, copy: bool | None = None, device: _Spec = None) -> Arr
     target = Device.of(device) if device is not None else _host_device(None)
     must = not capsule.contiguous or target.memory is not HOST
     if must and copy is False:
-        raise BufferError(f"from_dlpack: strided memory, or memory for {target}, needs a copy; pass copy=None or copy=True")
+        why = f"memory for {target}" if capsule.contiguous else "strided memory"
+        raise BufferError(f"from_dlpack: {why} needs a copy; pass copy=None or copy=True")
     strides = None if capsule.contiguous else tuple(s * dtype.itemsize for s in capsule.strides or ())
     host = view_of_pointer(capsule.pointer, dtype.numpy, capsule.shape, not capsule.read_only, capsule.take(), strides)
     if copy or must:

@@ -14,13 +14,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tack.errors import fail
+from tack.forks import hold_over_fork
 
 if TYPE_CHECKING:
     from llvmlite import binding
 
 __all__ = ["Code", "asm", "compile_module", "emit_object", "exported", "has_fma", "load_object", "optimized", "target_key"]
 
-_lock = threading.RLock()
+_lock = hold_over_fork(2, threading.RLock())
 _serial = itertools.count()
 _DEFINED = re.compile(r"^define (?!internal)[^@\n]*@([\w.]+)\(", re.MULTILINE)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from tack import settings
 from tack.errors import fail
+from tack.forks import hold_over_fork
 from tack.lang.array import Memory
 from tack.runtime.backend import Backend, missing_dependency
 from tack.runtime.buffers import HOST
@@ -169,7 +170,7 @@ class _Active(threading.local):
 
 
 _active = _Active()
-_lock = threading.RLock()
+_lock = hold_over_fork(1, threading.RLock())
 _devices: dict[tuple[str, int], Device] = {}  # the devices without options
 _started: weakref.WeakSet[Device] = weakref.WeakSet()  # those whose backend exists
 _default: Device | None = None

@@ -100,8 +100,10 @@ def ranges_of_launch(func: IRFunc, args: Sequence[Any]) -> list[range]:
     values: list[Any] = []
     for param, arg in zip(func.params, args, strict=True):
         assert param.type is not None
-        no_elements = (param.is_array and param.name != EXTENTS) or isinstance(arg, Texture3D)
-        values.append(np.empty(0, param.type.numpy) if no_elements else arg.numpy() if param.is_array else arg)
+        if isinstance(arg, Array) and param.name == EXTENTS:
+            values.append(arg.numpy())
+        else:
+            values.append(np.empty(0, param.type.numpy) if isinstance(arg, Array | Texture3D) else arg)
     shapes = {param.name: arg.shape for param, arg in zip(func.params, args, strict=True) if isinstance(arg, Array)}
     return check_range(func, values, shapes)
 

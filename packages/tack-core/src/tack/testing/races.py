@@ -47,9 +47,9 @@ class Finding:
 def check_races(kernel: Kernel, *args: Any) -> tuple[Finding, ...]:
     """Runs `kernel(*args)` in the interpreter, on copies of the arrays, and tells what depends on the order of iterations.
 
-    A race (rule E6): two iterations touch one element, one of them writes, and not all do so by atomics; storing the same value is
-    none. Also reads of local arrays before they are stored (M5). Empty when this call has neither; each pair of places is told
-    once. Iterations run one by one in Python: use small arrays. What is wrong with a call is raised as by the call, and an index
+    A race (rule E6): two iterations touch one element, one of them writes, and not all do so by atomics; storing the same value
+    is none. Also reads of local arrays before they are stored (M5). Empty when this call has neither; each pair of places is
+    told once. Iterations run one by one in Python: use small arrays. What is wrong with a call is raised as by the call, and an index
     outside an array is `IndexError`.
     """
     if isinstance(kernel, MethodType):  # obj.kernel
