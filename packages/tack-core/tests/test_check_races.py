@@ -186,14 +186,23 @@ def test_a_local_array_is_stored_before_it_is_read() -> None:
 @pytest.mark.rule("M5")
 def test_what_another_iteration_stored_does_not_count() -> None:
     @tack.kernel
-    def once(out):
+    def inside(out):
         for i in range(out.shape[0]):
             tmp = tack.local_array(tack.i32, 2)
             if i == 0:
                 tmp[1] = 5
             out[i] = tmp[1]
 
-    assert "at i = 1" in only(check_races(once, ints(0, 0))).text
+    @tack.kernel
+    def before(out):
+        tmp = tack.local_array(tack.i32, 2)
+        for i in range(out.shape[0]):
+            if i == 0:
+                tmp[1] = 5
+            out[i] = tmp[1]
+
+    for kernel in (inside, before):
+        assert "at i = 1" in only(check_races(kernel, ints(0, 0))).text
 
 
 def test_reads_before_and_after_the_loop_race_with_nothing() -> None:

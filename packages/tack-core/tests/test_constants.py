@@ -27,7 +27,12 @@ def test_weak_constants_take_the_type_of_what_they_meet():
 
 @pytest.mark.rule("N1", "T3")
 def test_typed_constants_have_their_type():
-    names = {"N": constant(200, tack.u8), "X": constant(0.1, tack.f32), "D": constant(0.1, tack.f64), "B": constant(2**63, tack.u64)}
+    names = {
+        "N": constant(200, tack.u8),
+        "X": constant(0.1, tack.f32),
+        "D": constant(0.1, tack.f64),
+        "B": constant(2**63, tack.u64),
+    }
     assert value("N + 100", **names) == [44]
     assert value("N << 1", **names) == [144]
     assert value("a[i] * X", of(np.float64, 3), dtype=np.float64, **names) == [3 * float(np.float32(0.1))]
@@ -39,8 +44,12 @@ def test_typed_constants_have_their_type():
 @pytest.mark.rule("N1")
 def test_constants_bound_loops_index_and_shape():
     names = {"N": constant(3), "K": constant(1)}
-    assert value("s = 0\nfor j in range(N):\n    s += a[j]\nout[i] = s * 10 + a[K]", of(np.int64, 1, 2, 3), size=1, **names) == [62]
-    assert value("t = tack.local_array(tack.i32, N)\nt[K] = 5\nout[i] = t[1] + a.shape[K]", np.zeros((2, 4)), size=1, **names) == [9]
+    assert value("s = 0\nfor j in range(N):\n    s += a[j]\nout[i] = s * 10 + a[K]", of(np.int64, 1, 2, 3), size=1, **names) == [
+        62
+    ]
+    assert value(
+        "t = tack.local_array(tack.i32, N)\nt[K] = 5\nout[i] = t[1] + a.shape[K]", np.zeros((2, 4)), size=1, **names
+    ) == [9]
 
 
 @pytest.mark.rule("T8")
@@ -52,7 +61,7 @@ def test_the_exact_value_is_converted_once():
 
 
 @pytest.mark.parametrize(
-    "given, dtype, kind, words",
+    ("given", "dtype", "kind", "words"),
     [
         (10**400, tack.f64, OverflowError, "1329 bits does not fit tack.f64"),
         (2**200, tack.f32, OverflowError, "does not fit tack.f32"),

@@ -356,17 +356,26 @@ def test_components_of_a_local_array_of_vectors() -> None:
 @pytest.mark.rule("M5")
 def test_each_iteration_starts_with_nothing_stored() -> None:
     @tack.kernel
-    def once(out):
+    def inside(out):
         for i in range(out.shape[0]):
             tmp = tack.local_array(tack.i32, 2)
             if i == 0:
                 tmp[1] = 5
             out[i] = tmp[1]
 
-    out = tack.zeros(3, tack.i32)
-    with pytest.raises(ValueError, match=r"element \[1\] of local array 'tmp'.* at i = 1"):
-        once(out)
-    assert out.numpy().tolist() == [5, 0, 0]
+    @tack.kernel
+    def before(out):
+        tmp = tack.local_array(tack.i32, 2)
+        for i in range(out.shape[0]):
+            if i == 0:
+                tmp[1] = 5
+            out[i] = tmp[1]
+
+    for kernel in (inside, before):
+        out = tack.zeros(3, tack.i32)
+        with pytest.raises(ValueError, match=r"element \[1\] of local array 'tmp'.* at i = 1"):
+            kernel(out)
+        assert out.numpy().tolist() == [5, 0, 0]
 
 
 # -------------------------------------------------------------------------------------------- templates and variants

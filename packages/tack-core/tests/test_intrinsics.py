@@ -51,8 +51,17 @@ def test_an_fma_is_no_product_that_fuses():
 
 @pytest.mark.rule("T4")
 @pytest.mark.parametrize(
-    "source, target",
-    [("f32", "u32"), ("f32", "i32"), ("f64", "u64"), ("f64", "i64"), ("u32", "f32"), ("i64", "f64"), ("i8", "u8"), ("u16", "i16")],
+    ("source", "target"),
+    [
+        ("f32", "u32"),
+        ("f32", "i32"),
+        ("f64", "u64"),
+        ("f64", "i64"),
+        ("u32", "f32"),
+        ("i64", "f64"),
+        ("i8", "u8"),
+        ("u16", "i16"),
+    ],
 )
 def test_bitcast_keeps_the_bits(source, target):
     of_source, of_target = getattr(tack, source), getattr(tack, target)
@@ -91,7 +100,9 @@ def test_bitcast_of_a_vector_is_per_component():
 
 def test_bitcast_refusals():
     x = of(np.float32, 1)
-    refused(TypeError, "tack.bitcast(tack.u64, a[i])", x, at="tack.bitcast(tack.u64, a[i])", words=["32 bits and not 64", "tack.u32"])
+    refused(
+        TypeError, "tack.bitcast(tack.u64, a[i])", x, at="tack.bitcast(tack.u64, a[i])", words=["32 bits and not 64", "tack.u32"]
+    )
     refused(TypeError, "tack.bitcast(tack.u8, 0.5)", at="tack.bitcast(tack.u8, 0.5)", words=["and not 8"])
     refused(TypeError, "tack.bitcast(tack.u8, 300)", at="tack.bitcast(tack.u8, 300)", words=["and not 8"])
     refused(TypeError, "tack.bitcast(a[i], tack.u32)", x, at="a[i]", words=["the first argument", "tack.bitcast(tack.u32, x)"])

@@ -147,7 +147,7 @@ def test_what_writing_raises_is_raised_by_the_call():
 
 @pytest.mark.rule("P1", "K2", "K7")
 @pytest.mark.parametrize(
-    "body, words, at",
+    ("body", "words", "at"),
     [
         ("print(f'{i:3}')", "an f-string field with a format", "i"),
         ("print(f'{i!r}')", "an f-string field with a format", "i"),
@@ -186,6 +186,7 @@ def test_an_array_is_no_number():
 
 
 @pytest.mark.rule("P1")
+@pytest.mark.spec("back-039", "back-040")
 def test_a_device_without_it_refuses_before_anything_runs():
     device = tack.device("cpu", num_threads=1)
     backend = device._backend
@@ -206,7 +207,7 @@ def test_python_prints_itself_where_it_is_called(capsys):
 
 # ------------------------------------------------------------------------------------------------------- emitted C
 
-TEXT = "100% \"é\"? \\\\"
+TEXT = '100% "é"? \\\\'
 
 
 # What the C library prints bypasses `sys.stdout`: a child's output is caught as a whole.

@@ -21,7 +21,9 @@ TARGETS = (
 )
 
 
-def returning(annotation, body="out[i] = a[i]", params="a, out", after="return out[0]", before="", loop="range(out.shape[0])", **names):
+def returning(
+    annotation, body="out[i] = a[i]", params="a, out", after="return out[0]", before="", loop="range(out.shape[0])", **names
+):
     text = f"@tack.kernel\ndef k({params}) -> {annotation}:\n"
     text += "".join(f"    {line}\n" for line in before.splitlines())
     text += f"    for i in {loop}:\n" + "".join(f"        {line}\n" for line in body.splitlines())
@@ -56,7 +58,7 @@ def test_the_value_is_computed_after_the_launch_from_arrays_arguments_constants_
 
 @pytest.mark.rule("K6")
 @pytest.mark.parametrize(
-    "annotation, expected",
+    ("annotation", "expected"),
     [
         ("float", 300.0), ("int", 300), ("bool", True), ("tack.f32", 300.0), ("tack.f64", 300.0), ("tack.u8", 44), ("tack.i8", 44),
         ("tack.i16", 300), ("tack.u16", 300), ("tack.i32", 300), ("tack.u32", 300), ("tack.i64", 300), ("tack.u64", 300),
@@ -165,7 +167,7 @@ def test_a_quick_call_returns_too():
 
 @pytest.mark.rule("K6")
 @pytest.mark.parametrize(
-    "annotation, after, kind, words, at",
+    ("annotation", "after", "kind", "words", "at"),
     [
         (None, "return a[0]", UNSUPPORTED, "no return annotation", "return a[0]"),
         ("None", "return a[0]", UNSUPPORTED, "annotation is None", "return a[0]"),

@@ -423,11 +423,11 @@ def test_everything_the_language_has_is_accepted_together():
 @pytest.mark.parametrize(
     ("line", "at"),
     [
-        ("t = [1, 2]", "[1, 2]"), ("t = lambda: 3", "lambda: 3"), ("assert i", "assert i"), ("del i", "del i"),
+        ("t = lambda: 3", "lambda: 3"), ("assert i", "assert i"), ("del i", "del i"),
         ("t = i is None", "i is None"), ("t = a[0:2]", "0:2"), ("t = (u := 3)", "u := 3"), ("t = f'{i}'", "f'{i}'"),
         ("t = {1: 2}", "{1: 2}"), ("import math", "import math"), ("global q", "global q"), ("t = sorted(a)", "sorted(a)"),
         ("t = [k for k in a]", "[k for k in a]"), ("raise ValueError", "raise ValueError"), ("t = 'text'", "'text'"),
-        ("t = i @ i", "i @ i"), ("t = a.sum()", "a.sum()"), ("t = max(*a)", "*a"), ("t = 1j", "1j"),
+        ("t = a.sum()", "a.sum()"), ("t = max(*a)", "*a"), ("t = 1j", "1j"),
     ],
     ids=lambda v: v,
 )  # fmt: skip

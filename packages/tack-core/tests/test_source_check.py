@@ -9,7 +9,6 @@ import weakref
 import pytest
 from refusals import UNSUPPORTED, check, load
 
-import tack.lang.kernel
 from tack.errors import UnsupportedSyntaxError
 from tack.ir.nodes import IRStore
 from tack.ir.walk import walk
@@ -46,7 +45,6 @@ CONSTRUCTS = {
     "not in": ("t = «i not in x»", "`not in`"),
     "set": ("t = «{1, 2}»", "a set"),
     "dict": ("t = «{1: 2}»", "a dict"),
-    "list": ("t = «[1, 2]»", "a list"),
     "slice": ("t = x[«1:3»]", "a slice"),
     "string": ("t = «'text'»", "a string"),
     "bytes": ("t = «b'text'»", "a bytes string"),
@@ -61,8 +59,6 @@ CONSTRUCTS = {
     "quoted annotation": ("t: «'f32'» = 1.0", "an annotation of a local is a Tack scalar type"),
     "for else": ("for k in range(3):\n            pass\n        else:\n            «out[i] = 1»", "`else` of a loop"),
     "while else": ("while i < 3:\n            i += 1\n        else:\n            «out[i] = 1»", "`else` of a loop"),
-    "matmul": ("out[i] = «x @ out»", "no matrices yet"),
-    "augmented matmul": ("«x @= out»", "no matrices yet"),
     "attribute target": ("«x.y» = 1", "assigning an attribute"),
     "augmented attribute": ("«x.y» += 1", "assigning an attribute"),
     "nested targets": ("(a, b), c = x[i], 1", None),
@@ -101,7 +97,7 @@ def test_constructs_are_refused_with_name_and_place(tmp_path, construct):
 
 
 @pytest.mark.rule("K7")
-@pytest.mark.parametrize("construct", ["try", "lambda", "slice", "list", "ordinary function", "method", "returned value"])
+@pytest.mark.parametrize("construct", ["try", "lambda", "slice", "ordinary function", "method", "returned value"])
 def test_unreachable_code_is_validated(tmp_path, construct):
     body, phrase = CONSTRUCTS[construct]
     text = f"""
@@ -313,30 +309,6 @@ def test_a_plain_return_at_the_end_is_python(tmp_path):
     for ending in ("return", "return None", "pass"):
         text = f"@kernel\ndef k(x) -> None:\n    for i in range(3):\n        x[i] = 1\n    {ending}\n"
         load(tmp_path, text)["k"].template()
-
-
-# Not in this version
-
-LATER = {
-    "tack.barrier()": ("barrier", "barriers"),
-    "tack.thread_id()": ("thread_id", "workgroups"),
-    "tack.local_array(f32, 4)": ("local_array", "local arrays"),
-    "tack.shared(f32, 4)": ("shared", "shared arrays"),
-    "tack.atomic_add(x, 0, 1)": ("atomic_add", "atomics"),
-    "tack.block_sum(i)": ("block_sum", "block reductions"),
-    "tack.vec3(1, 2, 3)": ("vec3", "vectors"),
-}
-
-
-@pytest.mark.parametrize("call", LATER)
-def test_what_is_not_there_yet_is_refused_with_its_place(tmp_path, call):
-    name, what = LATER[call]
-    bare = call.removeprefix("tack.")
-    text = f"@kernel\ndef grouped(x):\n    for i in range(3):\n        if i > 1:\n            «{bare}»\n        x[i] = 1\n"
-    error = check(tmp_path, text, UNSUPPORTED, f"`{name}`: this version of Tack has no {what}", "Kernel 'grouped'")
-    assert isinstance(error, RuntimeError)  # what a device without workgroups raises
-    with pytest.raises(RuntimeError, match=r"belongs inside a @tack\.kernel|device function"):
-        tack.lang.kernel.slots and tack.lang.intrinsics.INTRINSICS[name]()
 
 
 # Where the source is

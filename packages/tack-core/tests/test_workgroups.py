@@ -51,7 +51,7 @@ def spot(text):
 
 
 @pytest.mark.rule("W1")
-@pytest.mark.spec("back-044", "back-079", "back-080", "back-081", "back-082")
+@pytest.mark.spec("back-039", "back-040", "back-044", "back-079", "back-080", "back-081", "back-082")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_the_cpu_refuses_before_anything_is_compiled(name, place, monkeypatch):

@@ -99,7 +99,7 @@ class _Tracer(Compiler):
             i = index(env, flat.size)
             flat[i] = result
             if own:
-                env["stored", name].add(i)
+                _stored(env, name).add(i)
             else:
                 self._touch(env, Touch("store", name, i, env.get(ITERATION, AFTER), span, flat[i].tobytes()))
 
@@ -112,7 +112,7 @@ class _Tracer(Compiler):
         name = node.array
 
         def declare(env: Env) -> None:
-            env["stored", name] = set()
+            env["stored", name] = env.get(ITERATION), set()
             inner(env)
 
         return declare
@@ -120,7 +120,7 @@ class _Tracer(Compiler):
     # ------------------------------------------------------------------------------------------------------- memory
 
     def _own_load(self, env: Env, touch: Touch) -> None:
-        if touch.index not in env["stored", touch.array]:
+        if touch.index not in _stored(env, touch.array):
             self._report("unset", touch)
 
     def _touch(self, _env: Env, touch: Touch) -> None:
@@ -155,6 +155,14 @@ class _Tracer(Compiler):
     def _report(self, kind: Literal["race", "unset"], *touches: Touch) -> None:
         places = frozenset((t.access, t.array, t.span and (t.span.source.file, t.span.lineno, t.span.col)) for t in touches)
         self.conflicts.setdefault((kind, places), Conflict(kind, touches))
+
+
+def _stored(env: Env, name: str) -> set[int]:
+    """The indices of a local array that this iteration has stored, also of one that was declared before the loop."""
+    number, indices = env["stored", name]
+    if number != env.get(ITERATION):
+        number, indices = env["stored", name] = env.get(ITERATION), set()
+    return indices
 
 
 def _other(touches: Sequence[Touch], number: int) -> Touch | None:
