@@ -396,7 +396,7 @@ def test_names_in_the_ir_are_unique_and_say_what_they_were():
     "text",
     [
         "@kernel\ndef k(o):\n    for i in range(300):\n        o[i] = 1\n        «i»: u8 = 0\n",
-        "@kernel\ndef k(o):\n    for i in range(3):\n        for j in range(300):\n            o[i] = j\n            «j»: u8 = 4\n",
+        "@kernel\ndef k(o):\n    for i in range(3):\n        for j in range(9):\n            o[i] = j\n            «j»: u8 = 4\n",
     ],
 )
 def test_a_loop_variable_cannot_be_declared(tmp_path, text):
