@@ -205,7 +205,7 @@ def test_kernels_run_in_a_forked_child() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize(
-    "module, lock", [("lang.kernel", "_transform_lock"), ("runtime.device", "_lock"), ("runtime.cpu_jit", "_lock")]
+    ("module", "lock"), [("lang.kernel", "_transform_lock"), ("runtime.device", "_lock"), ("runtime.cpu_jit", "_lock")]
 )
 def test_a_child_forked_while_a_thread_holds_a_lock_compiles(module: str, lock: str) -> None:
     program = f"""
