@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import mistakes
 import spec_coverage
 from tack import math as tack_math
 from tack import random as tack_random
@@ -86,6 +87,11 @@ def _helpers(module: ModuleType) -> list[str]:
     return lines
 
 
+def errors_page() -> str:
+    """docs/reference/errors.md: the likely mistakes with the messages that they get."""
+    return _NOTE.format("`scripts/mistakes.py`") + mistakes.page()
+
+
 def settings_page() -> str:
     """docs/reference/settings.md: every variable of the environment that Tack reads."""
     lines = ["# Environment variables", "", "A variable is read at first use. A value it does not take raises `ValueError`", ""]
@@ -117,6 +123,7 @@ def math_stub() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/errors.md": errors_page,
     "docs/reference/ops.md": ops_page,
     "docs/reference/settings.md": settings_page,
     "docs/developers-guide/spec-coverage.md": spec_coverage.page,

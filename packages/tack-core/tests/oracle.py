@@ -8,8 +8,10 @@ local has the type of the value it was given last, so programs give every local 
 from __future__ import annotations
 
 import ast
+import operator
 import math
 import textwrap
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,11 +27,11 @@ from oracle_scalars import (
     fmod,
     is_weak,
     operand_type,
-    product,
     round_to,
     type_by_value,
     whole,
 )
+from oracle_vectors import Vec, all_of, any_of, lifted, made, matrix_type, stored, value, vector_product, vector_type
 
 # ------------------------------------------------------------------------------------------ what programs can name
 
@@ -37,36 +39,52 @@ from oracle_scalars import (
 class Array:
     """A kernel's view of a NumPy array; every index is checked."""
 
-    def __init__(self, data: np.ndarray) -> None:
-        self.data = data
+    def __init__(self, data: np.ndarray, element: tuple[int, ...] = ()) -> None:
+        self.data, self.element = data, element
         self.t = next(t for t in TYPES if np.dtype({"f": "f", "i": "i", "u": "u"}[t[0]] + str(int(t[1:]) // 8)) == data.dtype)
 
     @property
     def shape(self) -> tuple[Num, ...]:
-        return tuple(Num("i64", n) for n in self.data.shape)
+        return tuple(Num("i64", n) for n in self.extents)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return self.data.shape[: self.data.ndim - len(self.element)]
 
     @property
     def ndim(self) -> Num:
-        return Num("i64", self.data.ndim)
+        return Num("i64", len(self.extents))
 
     @property
     def size(self) -> Num:
-        return Num("i64", self.data.size)
+        return Num("i64", math.prod(self.extents))
 
     def _at(self, index: Any) -> tuple[int, ...]:
         indices = index if isinstance(index, tuple) else (index,)
+        indices = [i for part in indices for i in (part.parts if isinstance(part, Vec) else [part])]
         at = tuple(i.v if isinstance(i, Num) else i for i in indices)
-        if len(at) != self.data.ndim or not all(
-            isinstance(i, int) and 0 <= i < n for i, n in zip(at, self.data.shape, strict=True)
+        if len(at) != len(self.extents) or not all(
+            isinstance(i, int) and 0 <= i < n for i, n in zip(at, self.extents, strict=True)
         ):
-            raise IndexError(f"index {at} of an array of shape {self.data.shape}")
+            raise IndexError(f"index {at} of an array of shape {self.extents}")
         return at
 
-    def __getitem__(self, index: Any) -> Num:
-        return Num(self.t, self.data[self._at(index)].item())
+    def __getitem__(self, index: Any) -> Any:
+        found = self.data[self._at(index)]
+        if not self.element:
+            return Num(self.t, found.item())
+
+        def store(k: int, value: Any) -> None:
+            found.reshape(-1)[k] = convert(value, self.t).v
+
+        return Vec([Num(self.t, each) for each in found.reshape(-1).tolist()], self.element, store)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.data[self._at(index)] = convert(value, self.t).v
+        at = self._at(index)
+        if self.element:
+            self.data[at] = np.array(stored(value, self.t, math.prod(self.element)), self.data.dtype).reshape(self.element)
+        else:
+            self.data[at] = convert(value, self.t).v
 
 
 def _range(*args: Any) -> Any:
@@ -175,12 +193,22 @@ def _namespace() -> dict[str, Any]:
     def cast(t: str) -> Any:
         return lambda x: convert(x, t)
 
-    casts = {t: cast(t) for t in TYPES}
-    math_names = {**_MATH, "pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan, "fabs": _abs}
-    tack = SimpleNamespace(kernel=mark, func=mark, constant=constant, select=_select, ndindex=_ndindex, **casts)
-    tack.math = SimpleNamespace(**_MATH)
-    hidden = {"__product": product, "__parallel_range": _parallel_range}
-    return {"tack": tack, "math": SimpleNamespace(**math_names), **_BARE, **hidden}
+    casts = {t: lifted(cast(t)) for t in TYPES}
+    lifted_math = {name: lifted(function) for name, function in _MATH.items()}
+    math_names = {**lifted_math, "pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan, "fabs": _abs}
+    tack = SimpleNamespace(kernel=mark, func=mark, constant=constant, select=lifted(_select), ndindex=_ndindex, **casts)
+    tack.math = SimpleNamespace(**lifted_math)
+    tack.vec = lambda n, t: vector_type(n, t)
+    tack.mat = lambda rows, cols, t: matrix_type(rows, cols, t)
+    for prefix, t in {"": "f32", "d": "f64", "i": "i32", "u": "u32"}.items():
+        vars(tack).update({f"{prefix}vec{n}": vector_type(n, casts[t]) for n in (2, 3, 4)})
+    vars(tack).update({f"mat{n}": matrix_type(n, n, casts["f32"]) for n in (2, 3, 4)})
+    bare = {name: function if name in ("range", "len") else lifted(function) for name, function in _BARE.items()}
+    hidden = {
+        "__product": vector_product, "__parallel_range": _parallel_range, "__value": value, "__list": made, "__not": lifted(operator.not_), "any": any_of,
+        "all": all_of,
+    }  # fmt: skip
+    return {"tack": tack, "math": SimpleNamespace(**math_names), **bare, **hidden}
 
 
 # ----------------------------------------------------------------------------------------------------- the rewrite
@@ -215,9 +243,21 @@ class _Rewrite(ast.NodeTransformer):
         value = self._operand(node.value) if isinstance(node.op, ast.Add | ast.Sub) else self.visit(node.value)
         return ast.AugAssign(self.visit(node.target), node.op, value)
 
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        return ast.Assign([self.visit(target) for target in node.targets], _value(self.visit(node.value)))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return ast.Call(ast.Name("__not", ast.Load()), [operand], [])
+        return ast.UnaryOp(node.op, operand)
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        return ast.Call(ast.Name("__list", ast.Load()), [ast.List([self.visit(part) for part in node.elts], ast.Load())], [])
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         assert node.value is not None
-        return ast.Assign([node.target], ast.Call(node.annotation, [self.visit(node.value)], []))
+        return ast.Assign([node.target], _value(ast.Call(self.visit(node.annotation), [self.visit(node.value)], [])))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         node.returns, node.decorator_list = None, []
@@ -226,6 +266,8 @@ class _Rewrite(ast.NodeTransformer):
         node.body = [self.visit(statement) for statement in node.body]
         if node.name == self.kernel:
             self._own_locals(node)
+        else:  # a function's parameters are its own
+            node.body[:0] = [_copy(argument.arg, argument.arg) for argument in node.args.args]
         return node
 
     def _own_locals(self, node: ast.FunctionDef) -> None:
@@ -241,11 +283,18 @@ class _Rewrite(ast.NodeTransformer):
 
 
 def _assigned(body: list[ast.stmt]) -> set[str]:
-    return {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    """The names that statements bind, or change a component of."""
+    stores = [n for s in body for n in ast.walk(s) if isinstance(getattr(n, "ctx", None), ast.Store)]
+    inner = [n.value if isinstance(n, ast.Attribute | ast.Subscript) else n for n in stores]
+    return {n.id for n in inner if isinstance(n, ast.Name)}
 
 
 def _copy(target: str, source: str) -> ast.stmt:
-    return ast.Assign([ast.Name(target, ast.Store())], ast.Name(source, ast.Load()))
+    return ast.Assign([ast.Name(target, ast.Store())], _value(ast.Name(source, ast.Load())))
+
+
+def _value(node: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("__value", ast.Load()), [node], [])
 
 
 def load(source: str, kernel: str = "kernel") -> Any:
@@ -258,17 +307,28 @@ def load(source: str, kernel: str = "kernel") -> Any:
     return namespace[kernel]
 
 
-def run(source: str, args: list[Any], kernel: str = "kernel", *, fma: bool = True) -> None:
-    """Run the kernel in `source` on NumPy arrays, in place, and Python numbers (typed by rule T1)."""
+def run(
+    source: str,
+    args: list[Any],
+    kernel: str = "kernel",
+    *,
+    fma: bool = True,
+    elements: Mapping[int, tuple[int, ...]] | None = None,
+) -> None:
+    """Run the kernel in `source` on NumPy arrays, in place, and Python numbers (typed by rule T1).
+
+    `elements`: the shape of the components of those arguments, by position, that are arrays of vectors or matrices.
+    """
+    shapes = elements or {}
     arrays = [a for a in args if isinstance(a, np.ndarray)]
     State.default_float = "f64" if any(a.dtype == np.float64 for a in arrays) else "f32"
     State.fma = fma
-    load(source, kernel)(*(_argument(a) for a in args))
+    load(source, kernel)(*(_argument(a, shapes.get(k, ())) for k, a in enumerate(args)))
 
 
-def _argument(value: Any) -> Any:
+def _argument(value: Any, element: tuple[int, ...]) -> Any:
     if isinstance(value, np.ndarray):
-        return Array(value)
+        return Array(value, element)
     if isinstance(value, float | np.floating):
         return convert(float(value), State.default_float)
     return convert(int(value), type_by_value(int(value)))

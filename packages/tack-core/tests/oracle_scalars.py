@@ -6,6 +6,7 @@ A value is a `Num`, a dtype's name and a Python number that the dtype holds; pla
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from typing import Any
 
@@ -17,6 +18,10 @@ _FMA = {
     "f32": gmpy2.context(precision=24, emax=128, emin=-148, subnormalize=True),
     "f64": gmpy2.context(precision=53, emax=1024, emin=-1073, subnormalize=True),
 }
+
+
+class Several:
+    """A value of several components, whose operators take numbers beside it (`oracle_vectors`)."""
 
 
 class State:
@@ -285,34 +290,10 @@ class Num:
     def __abs__(self) -> Num:
         return Num(self.t, _wrap(abs(self.v), self.t) if self.t in INT_BITS else abs(self.v))
 
-    def __eq__(self, other: Any) -> bool:
-        a, b = _compare(self, other)
-        return a == b
-
-    def __ne__(self, other: Any) -> bool:
-        a, b = _compare(self, other)
-        return a != b
-
-    def __lt__(self, other: Any) -> bool:
-        a, b = _compare(self, other)
-        return a < b
-
-    def __le__(self, other: Any) -> bool:
-        a, b = _compare(self, other)
-        return a <= b
-
-    def __gt__(self, other: Any) -> bool:
-        a, b = _compare(self, other)
-        return a > b
-
-    def __ge__(self, other: Any) -> bool:
-        a, b = _compare(self, other)
-        return a >= b
-
 
 def _add_operators() -> None:
     def forward(function: Any) -> Any:
-        return lambda x, y: NotImplemented if isinstance(y, Product) else function(x, y)
+        return lambda x, y: NotImplemented if isinstance(y, Product | Several) else function(x, y)
 
     def both(name: str, function: Any) -> None:
         setattr(Num, f"__{name}__", forward(function))
@@ -326,7 +307,16 @@ def _add_operators() -> None:
     both("pow", _power)
 
 
+def _add_comparisons() -> None:
+    def compare(function: Any) -> Any:
+        return lambda x, y: NotImplemented if isinstance(y, Several) else function(*_compare(x, y))
+
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Num, f"__{name}__", compare(getattr(operator, name)))
+
+
 _add_operators()
+_add_comparisons()
 
 
 class Product:
@@ -344,13 +334,13 @@ class Product:
         return Product(self.a, self.b, not self.negative)
 
     def __add__(self, other: Any) -> Num:
-        return _sum(self, other, 1, 1)
+        return NotImplemented if isinstance(other, Several) else _sum(self, other, 1, 1)
 
     def __radd__(self, other: Any) -> Num:
         return _sum(other, self, 1, 1)
 
     def __sub__(self, other: Any) -> Num:
-        return _sum(self, other, 1, -1)
+        return NotImplemented if isinstance(other, Several) else _sum(self, other, 1, -1)
 
     def __rsub__(self, other: Any) -> Num:
         return _sum(other, self, 1, -1)

@@ -15,6 +15,7 @@ from tack.ir.facts import atomic_targets, written_array_params
 from tack.ir.interpret import interpret
 from tack.ir.types import DTYPES, FLOATS
 from tack.testing import DeviceTarget, FanoutTarget, InterpreterTarget
+from tack.testing.memory import chain_error, run_memory
 from tack.testing.reference import extreme
 from tack.testing.targets import typed
 from tack.testing.values import wrap
@@ -29,40 +30,29 @@ KERNELS = {
     op: kernel(f"old[i] = tack.atomic_{op}(cells, at[i], v[i])", "at, v, cells, old", "range(v.shape[0])")
     for op in ("add", "min", "max")
 }
-NAMES = [t.name for t in DTYPES]
 
 
-def combined(op, old, v, t):
-    """What an element holds afterwards, in exact arithmetic."""
-    if op == "add":
-        return wrap(int(old) + int(v), t) if t.is_int else float(old) + float(v)
-    return min(old, v) if op == "min" else max(old, v)
+@pytest.mark.rule("A1", "M5")
+@pytest.mark.spec("back-047")
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_dtype_and_operation(target, record_property):
+    """Old values and new ones form a chain, in whatever order the iterations came; local arrays of every dtype."""
+    report = run_memory(TARGETS[target])
+    assert not report.failures, str(report)
+    assert report.ran == Counter(atomic_add=10, atomic_min=10, atomic_max=10, local_array=10) and not report.skipped
+    record_property("conformance", str(report).splitlines()[0])
 
 
 @pytest.mark.rule("A1")
-@pytest.mark.spec("back-047")
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("op", KERNELS)
-@pytest.mark.parametrize("name", NAMES)
-def test_old_and_new_values_form_a_chain(name, op, target):
-    """In whatever order the iterations came: what each found and what each left, the first value and the last, pair up."""
-    t = next(t for t in DTYPES if t.name == name)
-    rng = np.random.default_rng(7)
-    n, cells = 400, np.array([5, 9, 0], t.numpy)
-    low = 0 if t.kind == "uint" else -90
-    at, v = rng.integers(0, 3, n), rng.integers(low, 90, n).astype(t.numpy)
-    before, old = cells.copy(), np.zeros(n, t.numpy)
-    TARGETS[target].run(KERNELS[op], (at, v, cells, old))
-    for k in range(3):
-        olds, mine = old[at == k].tolist(), v[at == k].tolist()
-        found = Counter([*olds, cells[k].item()])
-        left = Counter([before[k].item(), *(combined(op, a, b, t) for a, b in zip(olds, mine, strict=True))])
-        assert found == left
-        if op == "add":
-            total = before[k].item() + sum(mine)
-            assert cells[k] == (wrap(int(total), t) if t.is_int else total)
-        else:
-            assert cells[k] == extreme(op, (before[k], *v[at == k]))
+def test_a_lost_update_is_noticed():
+    """The check itself: an old value that two iterations were given, and a count that is missing."""
+    old = np.arange(5)
+    assert chain_error("add", tack.i64, np.int64(0), np.int64(5), np.ones(5, np.int64), old) is None
+    twice = np.array([0, 1, 2, 2, 3])
+    assert chain_error("add", tack.i64, np.int64(0), np.int64(4), np.ones(5, np.int64), twice) is not None
+    assert chain_error("add", tack.i64, np.int64(0), np.int64(4), np.ones(5, np.int64), old) is not None
+    assert chain_error("min", tack.i64, np.int64(9), np.int64(3), np.array([5, 3]), np.array([9, 9])) is not None
+    assert chain_error("min", tack.i64, np.int64(9), np.int64(3), np.array([5, 3]), np.array([9, 5])) is None
 
 
 @pytest.mark.rule("A1")
@@ -162,6 +152,31 @@ def test_the_index_is_a_number_or_one_for_each_dimension():
     refuses(IndexError, lambda: flat(tack.zeros((2, 3))), *words, at="tack.atomic_add(out, i, 1)")
     refused(TypeError, "tack.atomic_add(a, b[i], 1)\nout[i] = 0", of(np.int64, 1), of(np.float32, 0), words=["index"], at="b[i]")
     refused(IndexError, "tack.atomic_add(a, -1, 1)\nout[i] = 0", of(np.int64, 1), words=["-1"], at="-1")
+
+
+@pytest.mark.rule("A1", "V1", "F2", "M1")
+def test_vectors_as_indices_and_arrays_of_objects():
+    body = "tack.atomic_add(counts, tack.ivec2(i % 2, i % 3), 1)\ntack.atomic_max(most, at, i)"
+    k = kernel(body, "counts, most", "range(12)", before="at = tack.ivec2(1, 2)")
+    counts, most = run(k, np.zeros((2, 3), np.int32), np.zeros((2, 3), np.int64))
+    assert counts.tolist() == [[2, 2, 2]] * 2 and most.tolist() == [[0, 0, 0], [0, 0, 11]]
+    vectors = tack.zeros(2, dtype=tack.vec3)
+    plain = kernel("tack.atomic_add(out, i, 1.0)", "out")
+    refuses(tack.UnsupportedSyntaxError, lambda: plain(vectors), "elements of 'out' are vectors", at="out")
+
+    @tack.device_class
+    class Counter:
+        def __init__(self, counts):
+            self.counts = counts
+
+        @tack.func
+        def add(self, k):
+            return tack.atomic_add(self.counts, k % 3, 2)
+
+    k = kernel("out[i] = counter.add(i)", "counter, out", "range(out.shape[0])")
+    counts, out = tack.zeros(3, dtype=tack.u16), tack.zeros(9, dtype=tack.i32)
+    k(Counter(counts), out)
+    assert counts.numpy().tolist() == [6, 6, 6] and sorted(out.numpy()) == [0, 0, 0, 2, 2, 2, 4, 4, 4]
 
 
 @pytest.mark.rule("A1", "E1", "E2", "E4")

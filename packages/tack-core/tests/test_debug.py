@@ -228,6 +228,28 @@ def test_the_prologue_and_the_result_are_checked() -> None:
         total(x, out, 2, -1)
 
 
+@pytest.mark.rule("K6")
+def test_the_result_is_not_computed_from_what_has_failed() -> None:
+    @tack.func
+    def counted(n):
+        total = 0
+        for k in range(n):
+            total += k
+        return total
+
+    @tack.kernel
+    def steps(x, at) -> int:
+        n = x[at]
+        for i in range(1):
+            x[i + at] = n
+        return counted(n)
+
+    x = tack.array(np.array([5, 3], np.int64))
+    assert steps(x, 1) == 3
+    with pytest.raises(IndexError, match="before the parallel loop"):
+        steps(x, 2)  # the count of the call before
+
+
 def test_loop_variables_are_named_whatever_the_loop_is() -> None:
     @tack.kernel
     def down(x):

@@ -1,4 +1,4 @@
-"""`fma`, `bitcast`, `clz` and `popcount`: their values (the conformance suite has every type), their types, and what they refuse."""
+"""`fma`, `bitcast`, `clz` and `popcount`: their values (`test_conformance` has every type), their types, and what they refuse."""
 
 from __future__ import annotations
 

@@ -266,3 +266,31 @@ def test_local_arrays_belong_into_kernels():
     for name in ("local_array", "local_array_like"):
         with pytest.raises(RuntimeError, match=rf"tack\.{name}\(\) belongs inside"):
             getattr(tack, name)(tack.f32, 3)
+
+
+@pytest.mark.rule("M5", "V1", "V2")
+def test_elements_that_are_vectors_and_matrices():
+    body = """
+    t = tack.local_array(tack.vec3, (2, N))
+    u = tack.local_array_like(p, 2)
+    m = tack.local_array(tack.mat2, 2)
+    v = tack.local_array(tack.vec(5, tack.f64), 1)
+    for k in range(N):
+        t[1, k] = p[i] * k
+    u[1] = t[1, 3] + t[1, 2]
+    u[1].y += 100.0
+    m[1] = tack.mat2([1.0, 2.0], [3.0, 4.0])
+    m[1][0, 1] += 5.0
+    v[0] = 0.5
+    r = m[1] @ tack.vec2(1.0, 10.0)
+    out[i] = u[1].x + u[1].y * 10 + u[1].z * 100 + r.x + v[0][4] + len(t) * 1000 + u.size * 10000 + t.ndim * 0.25
+    """
+    p = tack.array(np.arange(6, dtype=np.float32).reshape(2, 3), dtype=tack.vec3)
+    out = tack.zeros(2, dtype=tack.f64)
+    kernel(body, "p, out", N=N)(p, out)
+    x, y, z = p.numpy().T * 5
+    assert out.numpy().tolist() == (x + (y + 100) * 10 + z * 100 + 71 + 0.5 + 2000 + 20000 + 0.5).tolist()
+    for text in ("t[0] = tack.vec2(1.0, 2.0)", "t[0, 1] = 1.0", "out[i] = t[0]"):
+        k = kernel(f"t = tack.local_array(tack.vec3, 2)\n{text}", "p, out")
+        with pytest.raises((TypeError, IndexError), match="cannot be stored|2 indices"):
+            k(p, out)

@@ -60,9 +60,9 @@ def test_the_value_is_computed_after_the_launch_from_arrays_arguments_constants_
 @pytest.mark.parametrize(
     ("annotation", "expected"),
     [
-        ("float", 300.0), ("int", 300), ("bool", True), ("tack.f32", 300.0), ("tack.f64", 300.0), ("tack.u8", 44), ("tack.i8", 44),
-        ("tack.i16", 300), ("tack.u16", 300), ("tack.i32", 300), ("tack.u32", 300), ("tack.i64", 300), ("tack.u64", 300),
-        ("np.int16", 300), ("'tack.u8'", 44), ("'float'", 300.0),
+        ("float", 300.0), ("int", 300), ("bool", True), ("tack.f32", 300.0), ("tack.f64", 300.0), ("tack.u8", 44),
+        ("tack.i8", 44), ("tack.i16", 300), ("tack.u16", 300), ("tack.i32", 300), ("tack.u32", 300), ("tack.i64", 300),
+        ("tack.u64", 300), ("np.int16", 300), ("'tack.u8'", 44), ("'float'", 300.0),
     ],
 )  # fmt: skip
 def test_the_annotation_says_the_type_and_the_value_is_a_python_number(annotation, expected):
@@ -106,8 +106,8 @@ def test_a_parameter_that_an_iteration_assigns_is_itself_after_the_loop():
 
 @pytest.mark.rule("K2", "K6")
 def test_without_iterations_only_what_the_return_uses_is_evaluated():
-    k = returning("int", "a[i] = last", "a, n, m", "return twice + 1", before="last = a[5]\nk = n\nif n > 3:\n    k = 3\ntwice = k * 2",
-                  loop="range(m)")  # fmt: skip
+    before = "last = a[5]\nk = n\nif n > 3:\n    k = 3\ntwice = k * 2"
+    k = returning("int", "a[i] = last", "a, n, m", "return twice + 1", before, loop="range(m)")
     empty = np.zeros(0, np.int64)
     assert result(k, empty, 2, 0) == 5  # nothing reads a[5]
     assert result(k, empty, 9, -4) == 7

@@ -264,18 +264,3 @@ def test_calling_a_device_function_from_python_says_where_it_belongs():
         tack.select(True, 1, 2)
     with pytest.raises(RuntimeError, match="tack.kernel"):
         tack.math.sqrt(2.0)
-
-
-@pytest.mark.rule("F1", "M1", "K7")
-@pytest.mark.parametrize(
-    ("line", "at"),
-    [
-        ("tack.barrier()", "tack.barrier()"), ("t = tack.thread_id()", "tack.thread_id()"), ("print(i)", "print(i)"),
-        ("tack.atomic_add(out, 0, 1)", "tack.atomic_add(out, 0, 1)"),
-        ("t = tack.local_array(tack.f32, 4)", "tack.local_array(tack.f32, 4)"),
-        ("t = tack.block_sum(1.0)", "tack.block_sum(1.0)"), ("t = tack.vec3(1.0, 2.0, 3.0)", "tack.vec3(1.0, 2.0, 3.0)"),
-    ],
-    ids=lambda v: v,
-)  # fmt: skip
-def test_what_this_version_lacks_is_refused_with_its_place(line, at):
-    refuses(UNSUPPORTED, kernel(f"{line}\nout[i] = 1").template, "'k'", "this version of Tack has no", at=at)

@@ -9,10 +9,8 @@ from vector_tools import VECTORS, array, run, value
 
 import tack
 from tack.errors import RaceWarning
-from tack.runtime.variant_key import _KeyProbe
 from tack.testing import typed
 
-CPU = tack.device("cpu", num_threads=1)
 M = np.arange(8.0).reshape(2, 2, 2)
 
 
@@ -104,9 +102,7 @@ def test_elements_are_read_and_stored() -> None:
 def test_repr_shows_elements() -> None:
     a = tack.array([[1.5, 2], [3, 4]], tack.vec2)
     assert repr(a) == "tack.Array([[1.5, 2], [3, 4]], shape=(2,), dtype=tack.vec2, device=cpu)"
-    assert repr(tack.zeros(9, tack.imat if hasattr(tack, "imat") else tack.mat(2, 2, tack.i32))).startswith(
-        "tack.Array([[[0, 0], [0, 0]], [[0, 0], [0, 0]],"
-    )
+    assert repr(tack.zeros(9, tack.mat(2, 2, tack.i32))).startswith("tack.Array([[[0, 0], [0, 0]], [[0, 0], [0, 0]],")
     assert repr(tack.zeros(0, tack.vec2)) == "tack.Array([], shape=(0,), dtype=tack.vec2, device=cpu)"
 
 
@@ -162,8 +158,12 @@ def test_elements_are_stored_whole_or_per_component() -> None:
     out = tack.zeros(4, tack.vec3)
     np.testing.assert_array_equal(value("a[i]", a, out=out), VECTORS)
     np.testing.assert_array_equal(value("i", a, out=out), np.tile(np.arange(4)[:, None], 3))  # every component
-    np.testing.assert_array_equal(value("out[i].y = a[i].x\nout[i][2] = 1", a, out=out)[:, 1:], np.stack([VECTORS[:, 0], np.ones(4)], 1))
-    np.testing.assert_array_equal(value("tack.ivec3(a[i])", a, out=tack.zeros(4, tack.uvec3)), np.trunc(VECTORS).astype(np.int32).view(np.uint32))
+    np.testing.assert_array_equal(
+        value("out[i].y = a[i].x\nout[i][2] = 1", a, out=out)[:, 1:], np.stack([VECTORS[:, 0], np.ones(4)], 1)
+    )
+    np.testing.assert_array_equal(
+        value("tack.ivec3(a[i])", a, out=tack.zeros(4, tack.uvec3)), np.trunc(VECTORS).astype(np.int32).view(np.uint32)
+    )
     wide = value("for k in range(7):\n    out[i][k] = a[i][6 - k]", tack.array(np.arange(14).reshape(2, 7), tack.vec(7, tack.u8)),
                  out=tack.zeros(2, tack.vec(7)))  # fmt: skip
     assert wide.tolist() == [list(range(6, -1, -1)), list(range(13, 6, -1))]
@@ -193,8 +193,6 @@ def test_integer_vectors_are_indices() -> None:
     assert value("b[a[i].yx // 2]", at, grid).tolist() == [0, 5, 0]
     found = run(kernel("out[a[i]] += 100.0", "a, out", "range(a.shape[0])"), at, grid)
     assert found.tolist() == [[0, 101, 2, 3], [104, 5, 6, 7], [8, 9, 10, 111]]
-    k = kernel("c = p + [0, 1]\nout[p] = a[c]", "a, out", "tack.ndindex(3, 3)").__wrapped__
-    assert k is not None
     vectors = tack.array(np.arange(24.0).reshape(3, 4, 2), tack.vec2)
     assert value("b[a[i]].y", at, vectors).tolist() == [3, 23, 9]
     refuses(TypeError, lambda: kernel("out[i] = b[a[i]]", "a, b, out")(tack.zeros(3, tack.vec2), grid, tack.zeros(3)), at="a[i]")
@@ -208,8 +206,7 @@ def test_the_index_of_several_dimensions_is_a_vector() -> None:
             out[p] = a[p - [0, 1]] + p.x * 10 + p[1]
 
     a = np.arange(12, dtype=np.int64).reshape(3, 4)
-    _, out = run(shifted, tack.array(a), tack.zeros((3, 4), tack.i64)) if shifted.param_names[-1] != "out" else (
-        None, run(shifted, tack.array(a), tack.zeros((3, 4), tack.i64)))  # fmt: skip
+    out = run(shifted, tack.array(a), tack.zeros((3, 4), tack.i64))
     expected = np.zeros((3, 4), np.int64)
     for i in range(3):
         for j in range(1, 4):
@@ -220,7 +217,11 @@ def test_the_index_of_several_dimensions_is_a_vector() -> None:
 @pytest.mark.rule("T1")
 def test_vector_arrays_count_for_the_default_float() -> None:
     text = "out[i] = x * 3.0"
-    for dtype, expected in ((tack.vec2, np.float32(0.1) * np.float32(3)), (tack.dvec2, 0.1 * 3), (tack.mat(2, 2, tack.f64), 0.1 * 3)):
+    for dtype, expected in (
+        (tack.vec2, np.float32(0.1) * np.float32(3)),
+        (tack.dvec2, 0.1 * 3),
+        (tack.mat(2, 2, tack.f64), 0.1 * 3),
+    ):
         k = kernel(text, "a, x, out")
         out = tack.zeros(1, tack.f32 if dtype is tack.vec2 else tack.vec(2, tack.f64))
         found = run(k, tack.zeros(1, dtype), 0.1, out)
@@ -275,7 +276,7 @@ def test_races_of_elements_are_seen_through_components() -> None:
 DOT = "out[i] = v[i].dot(v[i])"
 
 
-@pytest.mark.spec("cache-074", "cache-075")
+@pytest.mark.spec("cache-044", "cache-045", "cache-046", "cache-180")
 def test_width_2_then_3() -> None:
     """A key without widths once let the code for width 2 serve arrays of width 3, with wrong numbers and no error."""
     k = kernel(DOT, "v, out")
@@ -288,6 +289,7 @@ def test_width_2_then_3() -> None:
 
 
 @pytest.mark.rule("V1")
+@pytest.mark.spec("cache-044", "cache-051")
 def test_mat2_and_vec4_never_share() -> None:
     k = kernel("out[i] = a[i].sum()", "a, out")
     square = np.arange(8.0).reshape(2, 2, 2)
@@ -301,7 +303,7 @@ def test_mat2_and_vec4_never_share() -> None:
     assert set(k._ir_cache) == {(("vec", (0, w)),) for w in (4, (2, 2), (2, 3), (3, 2))}
 
 
-@pytest.mark.spec("cache-074")
+@pytest.mark.spec("cache-044")
 def test_scalar_arrays_and_vector_arrays_have_templates_of_their_own() -> None:
     k = kernel("out[i] = a[i] + 1", "a, out")
     k(tack.zeros(2), tack.zeros(2))
@@ -315,7 +317,7 @@ def test_scalar_arrays_and_vector_arrays_have_templates_of_their_own() -> None:
     assert len(variants(k)) == before + 1 and templates(k) == 3
 
 
-@pytest.mark.spec("cache-074")
+@pytest.mark.spec("cache-044")
 def test_positions_of_vector_arrays_are_in_the_key() -> None:
     k = kernel("out[i] = a[i] * b[i]", "a, b, out")
     one, many, out = tack.ones(2), tack.full(2, [2, 3], tack.vec2), tack.zeros(2, tack.vec2)
@@ -353,5 +355,4 @@ def test_parameters_name_their_components() -> None:
     k = kernel("out[i] = a[i].x", "a, out")
     func = typed(k, [a, tack.zeros(2)], fma=True)
     assert [p.element for p in func.params] == [(3,), ()] and func.params[0].type is tack.f32
-    assert "a: f32[](3)" in tack.inspect(k, a, tack.zeros(2), mode="ir") or "3" in tack.inspect(k, a, tack.zeros(2), mode="ir")
-    assert _KeyProbe(k.template()).params[0]._is_array is False
+    assert "a: f32(3)[]" in tack.inspect(k, a, tack.zeros(2), mode="ir")

@@ -1,4 +1,4 @@
-"""Vectors in kernels (V1, V2): made, computed per component, compared, their methods and components. Expected values from NumPy."""
+"""Vectors in kernels (V1, V2): made, computed per component, compared, their methods and components. The oracle is NumPy."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from rule_tools import functions, kernel, refuses
 from vector_tools import OTHERS, VECTORS, array, chain, fma, run, value
 
 import tack
-from tack.errors import UnsupportedSyntaxError
 
 A, B = array(VECTORS, tack.vec3), array(OTHERS, tack.vec3)
 INTS = np.array([[7, -3, 2], [0, 5, -9], [100, 2, 3], [-8, 6, 1]], np.int32)
@@ -100,7 +99,9 @@ def test_constants_hold_vectors() -> None:
     typed = tack.constant(np.arange(3), tack.f32)
     x = tack.array(np.array([2.0, 3.0]))
     found = value("a[i] * weak + typed", x, out=tack.zeros(2, tack.dvec3), weak=weak, typed=typed)
-    expected = np.array([[float(f) for f in row] for row in fma_64(x.numpy()[:, None], np.array([0.1, 0.2, 0.3]), np.arange(3.0))])
+    expected = np.array(
+        [[float(f) for f in row] for row in fma_64(x.numpy()[:, None], np.array([0.1, 0.2, 0.3]), np.arange(3.0))]
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-15)
     text = "out[i] = vec2(COLORS.y, COLORS[i]) + COLORS.zx.x"
     found = value(text, out=tack.zeros(2, tack.vec2), COLORS=tack.constant([1, 2, 3]), vec2=tack.vec2)
@@ -348,12 +349,14 @@ def test_a_component_is_chosen_at_run_time_for_a_store() -> None:
 @pytest.mark.rule("V1", "E1")
 def test_what_is_written_once_is_evaluated_once() -> None:
     """Also where it is broadcast, or where several components of one value are used."""
-    names = functions("""
+    names = functions(
+        """
         @tack.func
         def count(calls, k):
             calls[k] += 1
             return calls[k]
-    """.replace("\n        ", "\n"))
+    """.replace("\n        ", "\n")
+    )
     text = """
         v = vec3(count(calls, 0)) + count(calls, 0) * vec3(1.0)
         w = vec3(count(calls, 1), 2.0, 3.0).normalized() * v[count(calls, 1) - 2]
@@ -442,6 +445,7 @@ FUNCTIONS = """
     def weak():
         return [0.1, 0.2, 0.3]
 """
+CHANGED = np.where(np.arange(3) == 0, f32(101), VECTORS + f32(1))
 NAMES = functions("\n".join(line[4:] for line in FUNCTIONS.splitlines()), vec3=tack.vec3)
 
 
@@ -452,8 +456,8 @@ NAMES = functions("\n".join(line[4:] for line in FUNCTIONS.splitlines()), vec3=t
         ("reflect(a[i], b[i])", lambda: fma(-(f32(2) * chain(VECTORS, OTHERS))[:, None], OTHERS, VECTORS)),
         ("v, x = pair(a[i])\nout[i] = v + x", lambda: VECTORS * f32(0.5) + VECTORS[:, :1]),
         ("clipped(a[i])", lambda: np.array([[0, 0, 0] if v[0] < 0 else v * f32(0.5) if max(v) > 3 else v for v in VECTORS])),
-        ("v = a[i]\nw = changed(v)\nout[i] = w - v", lambda: np.array([[101, v[1] + f32(1), v[2] + f32(1)] for v in VECTORS], f32) - VECTORS),
-        ("changed(a[i])", lambda: np.array([[101, v[1] + f32(1), v[2] + f32(1)] for v in VECTORS], f32)),
+        ("v = a[i]\nw = changed(v)\nout[i] = w - v", lambda: CHANGED - VECTORS),
+        ("changed(a[i])", lambda: CHANGED),
         ("at(a, i) + at(b, i)", lambda: VECTORS + OTHERS),
         ("put(out, i, a[i] + 1.0)\nout[i].x = 0.0", lambda: (VECTORS + f32(1)) * f32([0, 1, 1])),
     ],
@@ -465,80 +469,8 @@ def test_functions_take_and_return_vectors(text, expected) -> None:
 @pytest.mark.rule("V1", "T8", "F1")
 def test_literal_vectors_stay_weak_through_functions() -> None:
     x = tack.array(np.array([1.0 / 3]))
-    np.testing.assert_array_equal(value("a[i] * weak()", x, out=tack.zeros(1, tack.dvec3), **NAMES)[0], np.array([0.1, 0.2, 0.3]) / 3)
+    np.testing.assert_array_equal(
+        value("a[i] * weak()", x, out=tack.zeros(1, tack.dvec3), **NAMES)[0], np.array([0.1, 0.2, 0.3]) / 3
+    )
     found = value("a[i] * ([0.1, 0.2] if i == 0 else [1, 2])", x, out=tack.zeros(1, tack.dvec2))
     np.testing.assert_array_equal(found[0], np.array([0.1, 0.2]) * (1.0 / 3))
-
-
-# ---------------------------------------------------------------------------------------------------------- refusals
-
-
-@pytest.mark.rule("V1", "V2")
-@pytest.mark.parametrize(
-    ("kind", "text", "at", "words"),
-    [
-        (TypeError, "out[i] = a[i] + c[i]", "a[i] + c[i]", ("`+` of a vector of 3 and a vector of 2",)),
-        (TypeError, "out[i] = a[i] * m[i]", "a[i] * m[i]", ("Write `@`",)),
-        (TypeError, "out[i] = vec3(1.0, 2.0)", "vec3(1.0, 2.0)", ("takes 3 components, not 2",)),
-        (TypeError, "out[i] = vec3(a[i], 1.0)", "vec3(a[i], 1.0)", ("takes 3 components, not 4",)),
-        (TypeError, "out[i] = vec3(m[i])", "m[i]", ("a 3x3 matrix as part of tack.vec3",)),
-        (TypeError, "out[i] = vec3(x=1.0)", "x=1.0", ("no keyword arguments",)),
-        (TypeError, "out[i] = c[i]", "out[i]", ("a vector of 2 cannot be stored into 'out'", "a vector of 3")),
-        (TypeError, "s[i] = a[i]", "s[i]", ("a vector of 3 cannot be stored into 's', whose elements are numbers",)),
-        (TypeError, "out[i].x = a[i]", "out[i].x", ("cannot be stored into a component",)),
-        (TypeError, "if a[i] > 0.0:\n    out[i] = a[i]", "a[i] > 0.0", ("as a condition", "any(...) or all(...)")),
-        (TypeError, "while a[i]:\n    pass", "a[i]", ("as a condition",)),
-        (TypeError, "out[i] = 1.0 if a[i] < 1.0 else 2.0", "a[i] < 1.0", ("as a condition",)),
-        (TypeError, "t = a[i] > 0.0 and a[i] < 1.0", "a[i] > 0.0", ("Combine masks with `&`",)),
-        (TypeError, "t = 0.0 < a[i] < 1.0", "0.0 < a[i] < 1.0", ("joined by `&`",)),
-        (TypeError, "t = any(i > 1)", "any(i > 1)", ("any() takes a mask",)),
-        (IndexError, "t = a[i][3]", "a[i][3]", ("index 3 is outside a vector of 3", "Use 0 to 2")),
-        (IndexError, "t = a[i][-1]", "a[i][-1]", ("index -1",)),
-        (IndexError, "v = a[i]\nv[K] = 1.0", "v[K]", ("index 5",)),
-        (IndexError, "t = a[i][0, 1]", "a[i][0, 1]", ("takes one index",)),
-        (IndexError, "t = m[i][0]", "m[i][0]", ("takes two indices: `m[i, j]`",)),
-        (TypeError, "t = a[i].w", "a[i].w", ("a vector of 3 has no '.w'", ".x, .y, .z")),
-        (TypeError, "t = a[i].xq", "a[i].xq", ("has no '.xq'",)),
-        (TypeError, "t = a[i].xyzxy", "a[i].xyzxy", ("more than 4 letters",)),
-        (TypeError, "t = m[i].x", "m[i].x", ("Write `m[i, j]`",)),
-        (TypeError, "t = a[i].length()", "a[i].length", ("no method 'length'", "norm")),
-        (TypeError, "t = a[i].dot(c[i])", "c[i]", ("dot() takes a vector of 3, not a vector of 2",)),
-        (TypeError, "t = a[i].dot(2.0)", "2.0", ("dot() takes a vector of 3, not a number",)),
-        (TypeError, "t = a[i].dot()", "a[i].dot()", ("one argument",)),
-        (TypeError, "t = vec4(0.0).cross(vec4(0.0))", "vec4(0.0).cross(vec4(0.0))", ("of 2 or of 3",)),
-        (TypeError, "t = a[i].determinant()", "a[i].determinant()", ("method of matrices",)),
-        (TypeError, "t = m[i].dot(m[i])", "m[i].dot(m[i])", ("method of vectors",)),
-        (TypeError, "v = a[i]\nv = c[i]", "v", ("'v' is a vector of 3 and is assigned a vector of 2",)),
-        (TypeError, "v = 1.0\nv = c[i]", "v", ("'v' is a number and is assigned a vector of 2",)),
-        (TypeError, "v = a[i]\nv = 1.0", "v", ("'v' is a vector of 3 and is assigned a number",)),
-        (IndexError, "t = s[a[i]]", "s[a[i]]", ("'s' has 1 dimension, but 3 indices",)),
-        (TypeError, "for k in range(a[i]):\n    pass", "a[i]", ("where one number is needed",)),
-        (TypeError, "t = [1, a[i]]", "[1, a[i]]", ("a list of a number, a vector of 3",)),
-        (TypeError, "t = [1]", "[1]", ("a list of 1",)),
-        (UnsupportedSyntaxError, "[t, u] = 1, 2", "[t, u]", ("a list of targets",)),
-        (UnsupportedSyntaxError, "v = a[i]\nv.xy = 1.0", "v.xy", ("one by one",)),
-        (UnsupportedSyntaxError, "(a[i] + c[i]).x = 2.0", "(a[i] + c[i]).x", ("assigning an attribute",)),
-        (TypeError, "t = tack.vec(3, tack.f32)", "tack.vec(3, tack.f32)", ("is a type and no value", "tack.vec(3, tack.f32)(...)")),
-        (ValueError, "t = tack.vec(17)(1.0)", "tack.vec(17)", ("2 to 16 components",)),
-        (TypeError, "t = tack.vec(i)(1.0)", "i", ("integer literal or constant",)),
-        (TypeError, "out[i] = a[i].x + 1.0 if i else c[i]", "out[i]", ("a vector of 2 cannot be stored",)),
-    ],
-)  # fmt: skip
-def test_mistakes_are_refused_with_their_place(kind, text, at, words) -> None:
-    k = kernel(text, "a, c, m, s, out", vec3=tack.vec3, vec4=tack.vec4, K=tack.constant(5))
-    arrays = [A, tack.zeros(4, tack.vec2), tack.zeros(4, tack.mat3), tack.zeros(4)]
-    refuses(kind, lambda: k(*arrays, three()), "'k'", *words, at=at)
-
-
-@pytest.mark.rule("V1", "N3")
-def test_a_vector_is_assigned_before_it_is_read() -> None:
-    k = kernel("if i > 1:\n    v = a[i]\nout[i] = v", "a, out")
-    refuses(NameError, lambda: k(A, three()), "local 'v' may be read before it is assigned", at="v")
-
-
-@pytest.mark.rule("V1")
-def test_numbers_have_no_components() -> None:
-    numbers = tack.zeros(4)
-    for text, at in (("out[i] = a[i].x", "a[i].x"), ("out[i] = a[i][0]", "a[i]"), ("out[i] = a[i].dot(a[i])", "a[i].dot(a[i])")):
-        k = kernel(text, "a, out")
-        refuses(UnsupportedSyntaxError, lambda k=k: k(numbers, numbers.copy()), at=at)

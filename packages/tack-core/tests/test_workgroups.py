@@ -161,17 +161,14 @@ def collective(body):
     return kernel(text, "n, x, out", "range(x.shape[0])", before="first = x[0]", C=tack.constant(2), **FUNCTIONS)
 
 
-class GpuLike:
-    """A backend as far as its capabilities go."""
-
-    capabilities = replace(tack.get_default_device()._backend.capabilities, label="GPU", supports_workgroups=True)
+GPU = replace(tack.get_default_device()._backend.capabilities, label="GPU", supports_workgroups=True)
 
 
 @pytest.mark.rule("W1")
 @pytest.mark.parametrize("case", UNIFORM)
 def test_uniform_control_flow_is_recognised(case):
     template = collective(UNIFORM[case]).template()
-    check_workgroup_support(GpuLike, template)
+    check_workgroup_support(GPU, template)
     assert has_collectives(template)
 
 
@@ -181,7 +178,7 @@ def test_collectives_that_some_lanes_may_miss_are_refused(case):
     template = collective(VARYING[case]).template()
     words = r"not reached by every lane of a workgroup: the (condition|range) on line \d+ can differ"
     with pytest.raises(ValueError, match=words) as caught:
-        check_workgroup_support(GpuLike, template)
+        check_workgroup_support(GPU, template)
     assert "Kernel 'k'" in str(caught.value) and "the same for all lanes" in str(caught.value)
 
 

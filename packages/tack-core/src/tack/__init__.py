@@ -18,6 +18,7 @@ from tack.lang.device_class import device_class
 from tack.lang.func import func
 from tack.lang.intrinsics import INTRINSICS as _INTRINSICS
 from tack.lang.kernel import Kernel, kernel
+from tack.lang.texture import Texture3D
 from tack.runtime.constructors import (
     arange,
     array,
@@ -54,7 +55,6 @@ _slots.launch = _first_launch
 ndindex, select = _INTRINSICS["ndindex"], _INTRINSICS["select"]
 bitcast, clz, fma, popcount = (_INTRINSICS[name] for name in ("bitcast", "clz", "fma", "popcount"))
 
-# Kernels that use these are refused with their place in this version; the names exist so that the refusal can say so.
 atomic_add, atomic_min, atomic_max = (_INTRINSICS[f"atomic_{name}"] for name in ("add", "min", "max"))
 barrier, thread_id = _INTRINSICS["barrier"], _INTRINSICS["thread_id"]
 block_sum, block_min, block_max = (_INTRINSICS[f"block_{name}"] for name in ("sum", "min", "max"))
@@ -67,12 +67,12 @@ uvec2, uvec3, uvec4 = (_ELEMENT_TYPES[name] for name in ("uvec2", "uvec3", "uvec
 mat2, mat3, mat4 = (_ELEMENT_TYPES[name] for name in ("mat2", "mat3", "mat4"))
 
 __all__ = [
-    "Array", "Device", "Kernel", "MatrixType", "RaceWarning", "ScalarType", "UnsupportedSyntaxError", "VectorType", "arange", "array", "array_from_ptr",
-    "atomic_add", "atomic_max", "atomic_min", "barrier", "bitcast", "block_max", "block_min", "block_sum", "clz", "concatenate", "constant",
-    "copyto", "device", "device_class", "device_count", "dvec2", "dvec3", "dvec4", "empty", "empty_like", "f32", "f64", "fma",
-    "from_dlpack", "full", "full_like", "func", "get_default_device", "i16", "i32", "i64", "i8", "inspect", "ivec2", "ivec3",
-    "ivec4", "kernel", "linspace", "local_array", "local_array_like", "mat", "mat2", "mat3", "mat4", "math", "memory_space",
-    "ndindex", "ones", "ones_like", "random", "select", "set_debug", "set_default_device", "shared", "shared_like", "stack",
-    "sync", "sync_async", "texture3d", "thread_id", "u16", "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2", "vec3",
-    "vec4", "zeros", "zeros_like",
+    "Array", "Device", "Kernel", "MatrixType", "RaceWarning", "ScalarType", "Texture3D", "UnsupportedSyntaxError", "VectorType",
+    "arange", "array", "array_from_ptr", "atomic_add", "atomic_max", "atomic_min", "barrier", "bitcast", "block_max", "block_min",
+    "block_sum", "clz", "concatenate", "constant", "copyto", "device", "device_class", "device_count", "dvec2", "dvec3",
+    "dvec4", "empty", "empty_like", "f32", "f64", "fma", "from_dlpack", "full", "full_like", "func", "get_default_device",
+    "i16", "i32", "i64", "i8", "inspect", "ivec2", "ivec3", "ivec4", "kernel", "linspace", "local_array", "local_array_like",
+    "mat", "mat2", "mat3", "mat4", "math", "memory_space", "ndindex", "ones", "ones_like", "popcount", "random", "select",
+    "set_debug", "set_default_device", "shared", "shared_like", "stack", "sync", "sync_async", "texture3d", "thread_id", "u16",
+    "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2", "vec3", "vec4", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -109,6 +109,50 @@ def selects(x, out):
         out[i] = tack.select(first > 0 and not first == 2, first, math.copysign(first, -1.0)) // 0.3
 
 
+@tack.kernel
+def histogram(x, bins, least):
+    for i in range(x.shape[0]):
+        old = tack.atomic_add(bins, int(x[i] + 3.0), 1)
+        if old == 0:
+            tack.atomic_min(least, 0, x[i])
+
+
+@tack.kernel
+def ring(x, out):
+    last = tack.local_array_like(x, STEPS)
+    for i in range(x.shape[0]):
+        for k in range(STEPS):
+            last[k] = x[max(i - k, 0)]
+        total = 0.0
+        for k in range(STEPS):
+            total += last[STEPS - 1 - k]
+        out[i] = total
+
+
+@tack.kernel
+def mean(x, out) -> float:
+    n = len(x)
+    for i in range(n):
+        out[i] = x[i] * x[i]
+    total = 0.0
+    if n > 1:
+        total = out[0] + out[n - 1]
+    return total / n
+
+
+@tack.kernel
+def printed(x, code):
+    for i in range(x.shape[0]):
+        if x[i] > 1.0:
+            print("100%", i, f"{x[i]}: {tack.bitcast(tack.u32, x[i])}", clz(code[i]) + popcount(code[i]), x[i] > 2, sep="; ")
+
+
+@tack.kernel
+def volume(tex, u, v, w, out):
+    for i in range(out.shape[0]):
+        out[i] = tex.sample(u[i], v[i], w[i]) if u[i] >= 0.0 else 0.0
+
+
 def _f32(*shape: int) -> np.ndarray:
     return np.linspace(-3, 3, int(np.prod(shape)), dtype=np.float32).reshape(shape)
 
@@ -129,4 +173,9 @@ CALLS = {
     "inlined": (_f32(4), _f32(8), _SIZES.astype(np.int32)),
     "shared_storage": (_f32(8), _f32(8), 8),
     "selects": (np.linspace(-2, 2, 10), np.zeros(10)),
+    "histogram": (_f32(64), np.zeros(7, np.uint32), np.ones(1, np.float32)),
+    "ring": (_f32(8), _f32(8)),
+    "mean": (_f32(8), _f32(8)),
+    "printed": (_f32(8), np.arange(8, dtype=np.uint8)),
+    "volume": (tack.texture3d(_f32(2, 3, 4)), *(_f32(8) for _ in "uvwo")),
 }

@@ -12,8 +12,8 @@ from typing import Literal
 
 from tack.codegen.c_debug import mark_stored
 from tack.codegen.c_expr import bare
-from tack.codegen.c_output import print_line
 from tack.codegen.c_memory import MemoryWriter
+from tack.codegen.c_output import print_line
 from tack.codegen.c_prelude import Prelude
 from tack.codegen.dialect import Dialect
 from tack.ir.bounds import result_prologue
@@ -39,7 +39,6 @@ from tack.ir.nodes import (
     IRRegion,
     IRStmt,
     IRStore,
-    IRTextureSample,
     IRWhile,
 )
 from tack.ir.types import BOOL, i64, u64

@@ -10,9 +10,12 @@ __all__ = ["BLOCK", "CUDA"]
 BLOCK = LANES
 
 # By operation and type; floats have no least and greatest of their own.
-_ATOMICS = {f"add.{t}": "atomicAdd({p}, {v})" for t in ("i32", "u32", "u64", "f32", "f64")}
-_ATOMICS["add.i64"] = "(i64)atomicAdd((u64*){p}, (u64){v})"
-_ATOMICS |= {f"{op.lower()}.{t}": f"atomic{op}({{p}}, {{v}})" for op in ("Min", "Max") for t in ("i32", "u32", "i64", "u64")}
+_ATOMICS = {
+    **{f"add.{t}": "atomicAdd({p}, {v})" for t in ("i32", "u32", "u64", "f32", "f64")},
+    "add.i64": "(i64)atomicAdd((u64*){p}, (u64){v})",
+    **{f"min.{t}": "atomicMin({p}, {v})" for t in ("i32", "u32", "i64", "u64")},
+    **{f"max.{t}": "atomicMax({p}, {v})" for t in ("i32", "u32", "i64", "u64")},
+}
 
 CUDA = Dialect(
     name="cuda",
@@ -45,11 +48,19 @@ CUDA = Dialect(
     to_bits={"f32": "__float_as_uint({value})", "f64": "(u64)__double_as_longlong({value})"},
     relaxed="(*(volatile {type}*)&{place})",
     bits={
-        "clz.u32": "__clz((int){x})", "clz.u64": "__clzll((i64){x})", "popcount.u32": "__popc({x})", "popcount.u64": "__popcll({x})",
+        "clz.u32": "__clz((int){x})",
+        "clz.u64": "__clzll((i64){x})",
+        "popcount.u32": "__popc({x})",
+        "popcount.u64": "__popcll({x})",
     },
     prints={
-        **dict.fromkeys(("i8", "u8", "i16", "u16", "i32"), "%d"), "u32": "%u", "i64": "%lld", "u64": "%llu", "f32": "%.9g",
-        "f64": "%.17g", "bool": "%s",
+        **dict.fromkeys(("i8", "u8", "i16", "u16", "i32"), "%d"),
+        "u32": "%u",
+        "i64": "%lld",
+        "u64": "%llu",
+        "f32": "%.9g",
+        "f64": "%.17g",
+        "bool": "%s",
     },
     texture="cudaTextureObject_t {name}",
     sample="tex3D<float>({texture}, {u}, {v}, {w})",

@@ -40,8 +40,9 @@ class Dialect:
     `to_bits` ({value}) the reverse of `from_bits`. `pointer` ({type}) points to an element of an array parameter, `relaxed`
     ({type}, {place}) is an element that other lanes update meanwhile.
 
-    `bits`: the counts "clz" and "popcount" of the word {x}, by "clz.u32" and so on. `prints`: conversions of `printf` by type name;
-    none where there is no `printf`. `texture` ({name}, {slot}) declares a 3-D texture, `sample` ({texture}, {u}, {v}, {w}) reads it.
+    `bits`: the counts "clz" and "popcount" of the word {x}, by "clz.u32" and so on. `prints`: conversions of `printf` by type
+    name, none where there is no `printf`. `texture` ({name}, {slot}) declares a 3-D texture, `sample` ({texture}, {u}, {v}, {w})
+    reads it.
     """
 
     name: str

@@ -17,7 +17,7 @@ from tack.codegen.llvm_text import LLVM_TYPES, ModuleText
 from tack.codegen.llvm_walk import write_rows, write_steps
 from tack.ir.bounds import result_prologue
 from tack.ir.facts import atomic_targets, local_arrays, prints_of
-from tack.ir.nodes import AFTER, ERRORS, IRConst, IREval, IRExpr, IRFunc, IRParam, IRRange
+from tack.ir.nodes import AFTER, ERRORS, NONE, IRConst, IREval, IRExpr, IRFunc, IRParam, IRRange
 from tack.ir.types import BOOL, ScalarType, f32, i64, u64
 from tack.ir.walk import assigned_names
 
@@ -154,6 +154,10 @@ def _finish(module: ModuleText, func: IRFunc, result: IRExpr, layout: PackLayout
         if name in used.reads:
             f.assign(name, _read_carried(f, type, k))
     f.iteration = str(AFTER)
+    if ERRORS in f.arrays:  # what failed has left its locals without values
+        first = f.op(f"load i64, ptr {f.arrays[ERRORS]}")
+        f.branch(f.op(f"icmp eq i64 {first}, {NONE}"), "sound", f.failed)
+        f.label("sound")
     f.statements(func.epilogue)
     f.do(f"store {f.wide(f.expr(result), result.type)}, ptr {_slot(f, layout.result_slot)}")
     f.do("ret void")

@@ -45,8 +45,8 @@ class Expressions:
         self.variants: dict[tuple[str, ScalarType], str] = {}  # weak locals by the type they are used as
         self._by_class: dict[type, Callable[[Any], IRExpr]] = {
             IRConst: self._const, IRName: self._name, IRLoad: self._load, IRCast: self._cast, IRCond: self._cond,
-            IRLogic: self._logic, IROp: self._op, IRCheck: self._check, IRDimSize: lambda n: IRDimSize(n.array, n.dim, i64, n.span),
-            IRTextureSample: self._sample,
+            IRLogic: self._logic, IROp: self._op, IRCheck: self._check, IRTextureSample: self._sample,
+            IRDimSize: lambda n: IRDimSize(n.array, n.dim, i64, n.span),
         }  # fmt: skip
         self._by_rule: dict[str, Callable[[IROp], IRExpr]] = {
             "arith": self._arith, "int": self._int, "extreme": self._arith, "shift": self._shift, "power": self._power,
@@ -466,7 +466,7 @@ class Expressions:
         if lit is not None and (lit.low < 0 or not fits(lit, i64)):
             raise refusal(
                 self.kernel, given, f"the index {lit.low if lit.low < 0 else lit.high} is outside every array.",
-                "Count from the end with the size: `a[a.shape[0] - 1]`.", IndexError,
+                f"Count from the end with the size: `a[a.shape[0] - {max(1, -lit.low)}]`.", IndexError,
             )  # fmt: skip
         return self.coerce(value, i64)
 

@@ -79,14 +79,34 @@ def _dependent_nodes(func: IRFunc) -> Iterator[IRNode]:
         yield from walk(func.result)
 
 
+ByClass = dict[type[Any], list[Any]]
+
+
+def _by_class(nodes: Iterator[IRNode]) -> ByClass:
+    found: ByClass = {}
+    for node in nodes:
+        found.setdefault(node.__class__, []).append(node)
+    return found
+
+
+@memoized("_nodes")
+def _nodes(func: IRFunc) -> ByClass:
+    """Every node of the function by its class, in program order: one walk serves all facts."""
+    return _by_class(walk_func(func))
+
+
+def _of(func: IRFunc, *classes: type[Any]) -> list[Any]:
+    nodes = _nodes(func)
+    return [node for each in classes for node in nodes.get(each, ())]
+
+
 @memoized("_aliases")
 def _static_array_aliases(func: IRFunc) -> dict[str, str]:
     """Names that only ever stand for one parameter, through any chain of copies: name -> parameter."""
     sources: dict[str, set[str]] = {}
-    for node in walk_func(func):
-        if isinstance(node, IRAssign):
-            value = node.value
-            sources.setdefault(node.name, set()).add(value.name if isinstance(value, IRName) else "")
+    for node in _of(func, IRAssign):
+        value = node.value
+        sources.setdefault(node.name, set()).add(value.name if isinstance(value, IRName) else "")
     aliases = {param.name: param.name for param in func.params if param.name not in sources}
     changed = True
     while changed:
@@ -97,6 +117,9 @@ def _static_array_aliases(func: IRFunc) -> dict[str, str]:
                 aliases[name] = targets.pop()
                 changed = True
     return aliases
+
+
+_ACCESSES = frozenset({IRLoad, IRStore, IRAtomic})
 
 
 def component_indices(func: IRFunc) -> dict[str, int]:
@@ -111,11 +134,12 @@ def ir_shape_deps(func: IRFunc) -> tuple[tuple[str, Dim], ...]:
     found: dict[tuple[str, Dim], None] = {}
     components, own = component_indices(func), local_arrays(func)
     for node in _dependent_nodes(func):
-        if isinstance(node, IRDimSize):
+        kind = node.__class__
+        if kind is IRDimSize:
             found[aliases.get(node.array, node.array), node.dim] = None
-        elif isinstance(node, IRTextureSample):
+        elif kind is IRTextureSample:
             found.update(((aliases.get(node.texture, node.texture), dim), None) for dim in range(3))
-        elif isinstance(node, IRLoad | IRStore | IRAtomic) and node.array not in own:
+        elif kind in _ACCESSES and node.array not in own:
             for dim in range(1, len(node.index) - components.get(node.array, 0)):  # the row sizes of the flat index
                 found[aliases.get(node.array, node.array), dim] = None
     return tuple(found)
@@ -128,7 +152,7 @@ def ir_shape_deps(func: IRFunc) -> tuple[tuple[str, Dim], ...]:
 def written_array_params(func: IRFunc) -> frozenset[str] | None:
     """The parameters that the kernel may store to; None (all of them) if a store goes to a name that is no parameter's."""
     aliases = _static_array_aliases(func)
-    stores = {node.array for node in walk_func(func) if isinstance(node, IRStore | IRAtomic)} - local_arrays(func).keys()
+    stores = {node.array for node in _of(func, IRStore, IRAtomic)} - local_arrays(func).keys()
     stores |= {ERRORS} if func.sites else set()
     if not stores <= aliases.keys():
         return None
@@ -157,10 +181,10 @@ def workgroup_features(func: IRFunc) -> dict[str, Span | None]:
     for array in func.arrays:
         if array.shared:
             found.setdefault("shared_like" if array.like else "shared", array.span)
-    for node in walk_func(func):
-        if isinstance(node, IRBarrier | IRBlockReduce):
-            found.setdefault("barrier" if isinstance(node, IRBarrier) else node.primitive, node.span)
-        elif isinstance(node, IROp) and node.op == "thread_id":
+    for node in _of(func, IRBarrier, IRBlockReduce):
+        found.setdefault("barrier" if isinstance(node, IRBarrier) else node.primitive, node.span)
+    for node in _of(func, IROp):
+        if node.op == "thread_id":
             found.setdefault("thread_id", node.span)
     return found
 
@@ -210,20 +234,20 @@ def array_uses(func: IRFunc) -> ArrayUses:
     scalars: dict[str, IRName] = {}
     samples: dict[str, IRTextureSample] = {}
     components, own = component_indices(func), local_arrays(func)
-    for node in walk_func(func):
-        if isinstance(node, IRName):
-            if node.name in params:
-                scalars.setdefault(node.name, node)
-        elif isinstance(node, IRLoad | IRStore | IRAtomic) and node.array not in own:
+    for node in _of(func, IRName):
+        if node.name in params:
+            scalars.setdefault(node.name, node)
+    for node in _of(func, IRLoad, IRStore, IRAtomic):
+        if node.array not in own:
             first = node.index[0]
             count = len(first.index if isinstance(first, IRCheck) else node.index)
             key = (node.array, count - components.get(node.array, 0))
             if key not in accesses:
                 accesses[key] = IRRank(*key, node.span)
-        elif isinstance(node, IRDimSize):
-            sizes.setdefault((node.array, node.dim), node)
-        elif isinstance(node, IRTextureSample):
-            samples.setdefault(node.texture, node)
+    for node in _of(func, IRDimSize):
+        sizes.setdefault((node.array, node.dim), node)
+    for node in _of(func, IRTextureSample):
+        samples.setdefault(node.texture, node)
     return ArrayUses(
         tuple(accesses.values()), func.ranks, tuple(sizes.values()), tuple(scalars.values()), tuple(samples.values())
     )

@@ -83,8 +83,9 @@ def interpret(
 ) -> int | float | bool | None:
     """Run `func` (stage "typed") on `args`, one for each parameter: C-contiguous NumPy arrays, changed in place, and numbers.
 
-    The result is the kernel's, if it returns one (K6). `shapes` gives the sizes of arrays passed flat; `reverse` runs the iterations backwards. ValueError for a zero step and for
-    more than 2**63 - 1 points, IndexError for an index outside an array: storage may have been changed by then.
+    The result is the kernel's, if it returns one (K6). `shapes` gives the sizes of arrays passed flat; `reverse` runs the
+    iterations backwards. ValueError for a zero step and for more than 2**63 - 1 points, IndexError for an index outside an
+    array: storage may have been changed by then.
     """
     if func.stage != "typed":
         raise ValueError(f"the interpreter runs typed functions, not {func.stage} ones")

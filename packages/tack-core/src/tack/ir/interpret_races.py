@@ -112,7 +112,7 @@ class _Tracer(Compiler):
         name = node.array
 
         def declare(env: Env) -> None:
-            env["stored", name] = env.get(ITERATION), set()
+            env["stored", name] = env.get(ITERATION), set[int]()
             inner(env)
 
         return declare
@@ -159,10 +159,9 @@ class _Tracer(Compiler):
 
 def _stored(env: Env, name: str) -> set[int]:
     """The indices of a local array that this iteration has stored, also of one that was declared before the loop."""
-    number, indices = env["stored", name]
-    if number != env.get(ITERATION):
-        number, indices = env["stored", name] = env.get(ITERATION), set()
-    return indices
+    if env["stored", name][0] != env.get(ITERATION):
+        env["stored", name] = env.get(ITERATION), set[int]()
+    return env["stored", name][1]
 
 
 def _other(touches: Sequence[Touch], number: int) -> Touch | None:

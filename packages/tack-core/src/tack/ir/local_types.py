@@ -111,6 +111,7 @@ class _Search:
                         self.users.setdefault(used, []).append(each)
                         below.add(used)
         self.weak = _acyclic({n for n in self.by_local if locals[n].weak}, depends)
+        self.joined = {n for n in self.weak if locals[n].joined}
 
     def run(self) -> None:
         typing, names = self.typing, self.names
@@ -167,9 +168,12 @@ class _Search:
                     user.dirty = again = True
         return sound
 
+    def _stays_weak(self, name: str, types: list[AType]) -> bool:
+        return name in self.weak and not (name in self.joined and any(isinstance(t, ScalarType) and _typed(t) for t in types))
+
     def _loose(self, name: str, types: list[AType]) -> AType:
         """The join of the typed values; literals alone are not known yet, unless the local stays weak."""
-        if name in self.weak:
+        if self._stays_weak(name, types):
             return _meet(types, self.typing.default_float, loose=True)
         floats = [t for t in types if isinstance(t, ScalarType) and t.kind == "float"]
         if floats:
@@ -185,7 +189,7 @@ class _Search:
 
     def _strict(self, name: str, types: list[AType]) -> AType:
         default_float = self.typing.default_float
-        if name in self.weak:
+        if self._stays_weak(name, types):
             return _meet(types, default_float, loose=False)
         floats = [t for t in types if isinstance(t, ScalarType) and t.kind == "float"]
         if floats:

@@ -96,10 +96,11 @@ class _Search:
         what = "an index" if node.op == "index" else f"`{symbol(node.op)}`"
         there = line_of(integer.assign.span)
         assert isinstance(integer.type, ScalarType)
+        cast, wrong = ("float", integer.assign) if node.op in ("floordiv", "mod") else ("int", floating.assign)
         return fail(
             TypeError, f"{what} sees '{text}', which is assigned {type_name(integer.type)} {there} and "
             f"{type_name(floating.type)} {line_of(floating.assign.span)}.", kernel=self.kernel, span=node.span,
-            remedy=f"Use another name for one of them, or write `float({source_text(integer.assign.value)})` {there}.",
+            remedy=f"Use another name for one of them, or write `{cast}({source_text(wrong.value)})` {line_of(wrong.span)}.",
         )  # fmt: skip
 
     def block(self, block: Block, state: State) -> State:

@@ -340,7 +340,7 @@ IRNode = IRExpr | IRStmt | IRRange
 
 @dataclass(frozen=True, slots=True)
 class IRTexture:
-    """How a texture is sampled: its extents, x first, whether the nearest texel is taken, and whether by the device's hardware."""
+    """How a texture is sampled: its extents, x first, whether the nearest texel is taken, and whether hardware does it."""
 
     extents: tuple[int, int, int]
     nearest: bool = False
@@ -370,7 +370,8 @@ class IRLocal:
 
     `declared`: its type was fixed by an annotation (T2). `weak`: made by the compiler for the result or an argument of an
     inlined function, so that a value made of literals alone stays weak through it (T8). Locals of one `group` ("" for none) are
-    the components of a vector and have one type. After annotation `type` is set.
+    the components of a vector and have one type; those of a list (`joined`) stay weak only if all are, else they join as values
+    of a user's local do (T2). After annotation `type` is set.
     """
 
     name: str
@@ -379,6 +380,7 @@ class IRLocal:
     declared: bool = False
     weak: bool = False
     group: str = ""
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,10 +438,10 @@ class IRFunc:
 
     `bound_prologue` holds copies of the pure prologue statements that the bounds need (no loads), run before the bounds are
     evaluated; the names it assigns are the prologue's. `epilogue` and `result` are the value of the kernel's final `return`,
-    evaluated once after the launch (K6); its type is what the annotation asks for. `disjoint_arrays`: the variant may promise that no written array
-    overlaps another. `fma`: the target has it, so `fuse` may make them. `sites` and `extents`: what debug mode's checks may
-    report, and the (array, dimension) of each size in `EXTENTS`; empty without debug mode. `facts` memoizes what `ir.facts` derives and starts
-    empty in a copy made by `replace`.
+    evaluated once after the launch (K6); its type is what the annotation asks for. `disjoint_arrays`: the variant may promise
+    that no written array overlaps another. `fma`: the target has it, so `fuse` may make them. `sites` and `extents`: what debug
+    mode's checks may report, and the (array, dimension) of each size in `EXTENTS`; empty without debug mode. `facts` memoizes
+    what `ir.facts` derives and starts empty in a copy made by `replace`.
     """
 
     name: str

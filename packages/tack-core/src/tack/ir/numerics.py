@@ -197,6 +197,15 @@ _INTEGER: dict[str, Function] = {
 _FLOAT: dict[str, Function] = {"floordiv": _float_floordiv, "mod": _float_mod, "min": _min, "max": _max}
 
 
+def _view(type: ScalarType) -> Function:
+    dtype = type.numpy
+
+    def view(value: Any) -> Any:
+        return value.view(dtype)
+
+    return view
+
+
 @cache
 def operation(op: str, type: ScalarType) -> Function:
     """The function of one row on NumPy scalars, for an `IROp` of type `type`; call it inside `quiet()`."""
@@ -204,8 +213,7 @@ def operation(op: str, type: ScalarType) -> Function:
     if found is not None:
         return found
     if op == "bitcast":
-        dtype = type.numpy
-        return lambda value: value.view(dtype)
+        return _view(type)
     row = OPS[op]
     if row.rule in ("math", "power") and type.is_float:
         return _libm(row.c_float or op, row.arity, type)

@@ -74,9 +74,10 @@ def lower_checks(template: IRFunc) -> IRFunc:
     verify_ir(template, "lowered")
     check_assigned(template)
     check_local_arrays(template)
-    template = split_prologue(template)
-    verify_ir(template, "lowered")
-    return template
+    split = split_prologue(template)
+    if split is not template:
+        verify_ir(split, "lowered")
+    return split
 
 
 def compile_ir(template: IRFunc, facts: CallFacts, watch: Callable[[str, IRFunc], None] | None = None) -> IRFunc:
@@ -87,8 +88,9 @@ def compile_ir(template: IRFunc, facts: CallFacts, watch: Callable[[str, IRFunc]
     func = template
     try:
         for name, stage, run in PASSES:
-            func = run(func, facts)
-            verify_ir(func, stage)
+            before, func = func, run(func, facts)
+            if func is not before or stage != func.stage:  # what a pass left as it was has been verified
+                verify_ir(func, stage)
             if watch is not None:
                 watch(name, func)
     except RecursionError:

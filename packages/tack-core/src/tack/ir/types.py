@@ -1,7 +1,8 @@
 """Element types: scalars, their promotion and their join (rules T1 to T8, as pure functions), vectors and matrices of them.
 
-Every element type has `shape` (of its components), `scalar` (their type), `width`, `itemsize` and `numpy`. `BOOL` is the type of truth values inside expressions; it is no storage type. `WEAK_INT` and `WEAK_FLOAT` are the types of
-literals before they meet something; only `annotate` sees them.
+Every element type has `shape` (of its components), `scalar` (their type), `width`, `itemsize` and `numpy`. `BOOL` is the type of
+truth values inside expressions; it is no storage type. `WEAK_INT` and `WEAK_FLOAT` are the types of literals before they meet
+something; only `annotate` sees them.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy as np
 from tack.errors import fail
 
 __all__ = [
-    "BOOL", "DTYPES", "ELEMENT_TYPES", "INTS", "FLOATS", "MOST_COMPONENTS", "MOST_ROWS", "WEAK_FLOAT", "WEAK_INT", "ElementType",
-    "MatrixType", "ScalarType", "VectorType", "Width", "dtype_of", "f32", "f64", "holds", "i8", "i16", "i32", "i64", "integer_type_for_value", "mat",
-    "promote", "u8", "u16", "u32", "u64", "vec",
+    "BOOL", "DTYPES", "ELEMENT_TYPES", "INTS", "FLOATS", "MOST_COMPONENTS", "MOST_ROWS", "WEAK_FLOAT", "WEAK_INT",
+    "ElementType", "MatrixType", "ScalarType", "VectorType", "Width", "dtype_of", "f32", "f64", "holds", "i8", "i16", "i32",
+    "i64", "integer_type_for_value", "mat", "promote", "u8", "u16", "u32", "u64", "vec",
 ]  # fmt: skip
 
 Kind = Literal["int", "uint", "float", "bool", "weak_int", "weak_float"]

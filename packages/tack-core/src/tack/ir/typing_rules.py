@@ -12,7 +12,7 @@ from typing import Any
 from tack.ir.literals import TRUTH, Lit, fold, hull, literal_type, range_of
 from tack.ir.nodes import IRCast, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp, IRTextureSample
 from tack.ir.ops import OPS
-from tack.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType, f32, f64, holds, i32, i64, promote, u64
+from tack.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType, f32, f64, holds, i64, promote, u64
 
 __all__ = [
     "AType", "Conflict", "TooLarge", "Typing", "as_lit", "fits", "float_type", "folded", "is_weak", "math_type", "meet",

@@ -76,7 +76,8 @@ class _Verifier:
         self.sizes = self.stores = True  # whether IRDimSize and IRStore may stand here
         self._expressions: dict[type, Callable[[Any], None]] = {
             IRConst: self._const, IRName: self._name, IRDimSize: self._dim_size, IRLoad: self._load, IROp: self._op,
-            IRTextureSample: self._sample, IRCast: self._cast, IRCond: self._cond, IRLogic: self._logic, IRCheck: self._check, IRNonzero: self._nonzero,
+            IRTextureSample: self._sample, IRCast: self._cast, IRCond: self._cond, IRLogic: self._logic,
+            IRCheck: self._check, IRNonzero: self._nonzero,
         }  # fmt: skip
         self._statements: dict[type, Callable[[Any], None]] = {
             IRAssign: self._assign, IRStore: self._store, IREval: lambda s: self.expr(s.value), IRIf: self._if, IRFor: self._for,

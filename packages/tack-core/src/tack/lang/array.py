@@ -150,7 +150,7 @@ class Array:
         return found.copy() if self._dtype.shape else found.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """`a[i, j] = v`: stores one element (a number goes to all components); `OverflowError` if the dtype cannot hold it. Waits."""
+        """`a[i, j] = v`: stores one element; a number goes to all its components. `OverflowError` if it does not fit. Waits."""
         if is_a(index, slice):
             raise fail(IndexError, "an index that is a slice stores nothing", remedy="Write tack.copyto(a[lo:hi], values).")
         position = self._position(index)
@@ -382,7 +382,8 @@ def copyto(dst: Array, src: Any) -> None:
     """Store `src` into `dst`: an array of NumPy or Tack, nested lists, or one number that goes everywhere.
 
     Shapes must be equal (NumPy's include the components of elements). Values convert by the language's rules: integers modulo
-    2^N, floats to integers saturate, NaN gives 0. Overlapping arrays behave as if copied through a temporary. A read-only `dst` is `ValueError`. Waits.
+    2^N, floats to integers saturate, NaN gives 0. Overlapping arrays behave as if copied through a temporary. A read-only `dst`
+    is `ValueError`. Waits.
     """
     if not is_a(dst, Array):
         raise fail(TypeError, f"copyto stores into a tack.Array, not {type(dst).__name__}", remedy="Write dst[...] = a.numpy().")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tack.ir.nodes import IRConst, IRName, IROp
+from tack.ir.nodes import IRConst, IRExpr, IRName, IROp
 from tack.ir.ops import MATH_NAMES, OPS
 from tack.ir.types import DTYPES, ELEMENT_TYPES, ElementType, MatrixType, ScalarType, VectorType, mat, vec
 from tack.lang.ast_expr import ExprLowering
@@ -24,6 +24,16 @@ from tack.lang.vector_methods import METHODS
 __all__ = ["CallLowering"]
 
 _LOOPS = ("range", "ndindex")
+_OVER_ELEMENTS = "Loop over the indices: `for k in range(len(a))`."
+_TEXT = "Text goes to `print` alone; kernels compute with numbers."
+_BEFORE = "Do it before the launch, and pass numbers and arrays."
+_BUILTINS = {  # what to write instead of builtins that programs often call
+    "sum": "Add the elements in a loop: `total += a[k]`.", "enumerate": _OVER_ELEMENTS, "zip": _OVER_ELEMENTS,
+    "reversed": "Count down: `for k in range(n - 1, -1, -1)`.", "divmod": "Write `a // b` and `a % b`.", "str": _TEXT, "repr": _TEXT,
+    "format": _TEXT, "list": "Write tack.local_array(dtype, n).", "open": _BEFORE, "input": _BEFORE, "sorted": _BEFORE,
+    "isinstance": "Leave it out: every name has one type, known when the kernel is compiled.",
+}  # fmt: skip
+_REDUCTIONS = ("sum", "mean", "min", "max", "any", "all", "std", "var", "prod")
 
 
 class CallLowering(ExprLowering):
@@ -68,7 +78,7 @@ class CallLowering(ExprLowering):
 
     def _made_type(self, node: ast.Call) -> VectorType | MatrixType | None:
         """The type that `tack.vec(n, dtype)` or `tack.mat(rows, cols, dtype)` gives; None for other calls."""
-        target = self.lookup(node.func) if self.dotted(node.func) is not None else UNBOUND
+        target: Any = self.lookup(node.func) if self.dotted(node.func) is not None else None
         if target is not vec and target is not mat:
             return None
         sizes: list[Any] = []
@@ -105,7 +115,10 @@ class CallLowering(ExprLowering):
             message = "the first argument of bitcast() is a Tack scalar type"
             raise self.error(TypeError, node.args[0], message, "Write tack.bitcast(tack.u32, x).")
         span = self.span(node)
-        made = lambda args: IROp("bitcast", args, dtype, span)  # noqa: E731
+
+        def made(args: tuple[IRExpr, ...]) -> IRExpr:
+            return IROp("bitcast", args, dtype, span)
+
         return self.per_component((self.value(node.args[1]),), made, "bitcast()", span)
 
     def callee(self, node: ast.Call) -> Func | ElementType | Intrinsic:
@@ -123,7 +136,7 @@ class CallLowering(ExprLowering):
             if value is UNBOUND:
                 name = dotted.partition(".")[0]
                 if "." not in dotted and name in _builtin_names():
-                    raise self._refused(node, f"Python's `{name}`", "")
+                    raise self._refused(node, f"Python's `{name}`", _BUILTINS.get(name, ""))
                 raise self._unknown(func, name)
         if isinstance(value, Intrinsic):
             return value
@@ -143,8 +156,6 @@ class CallLowering(ExprLowering):
 
     def _intrinsic(self, target: Intrinsic, node: ast.Call) -> Value:
         name = target.__name__
-        if target.later:
-            raise self.unsupported(node, f"`{name}`: this version of Tack has no {target.later} yet")
         if name in _LOOPS:
             remedy = "Write `for i in range(n):`." if name == "range" else "Write `for i, j in tack.ndindex(n, m):`."
             raise self.unsupported(node, f"`{name}(...)` stands only in the head of a `for` loop", remedy)
@@ -182,7 +193,7 @@ class CallLowering(ExprLowering):
         if count == arity or (arity == -2 and count >= 2):
             return
         wants = "two or more arguments" if arity == -2 else "one argument" if arity == 1 else f"{arity} arguments"
-        remedy = f"Write {name}(a, b)." if arity == -2 else ""
+        remedy = f"Write `{name}({', '.join('abc'[: abs(arity)])})`."
         if name == "round" and count == 2:
             remedy = "Scale the value: `round(x * 100.0) / 100.0`."
         raise self.error(TypeError, node, f"{name}() takes {wants}, not {count}", remedy)
@@ -197,6 +208,8 @@ class CallLowering(ExprLowering):
         if isinstance(func, ast.Attribute):
             self.check_object(func.value)
             remedy = "Write a function call instead of a method call."
+            if func.attr in _REDUCTIONS:
+                remedy = "Loop over the elements here, or compute it before the launch and pass the number."
             return self.unsupported(node, f"`.{func.attr}(...)`: numbers and arrays have no methods in kernels", remedy)
         return self.unsupported(node, "only functions can be called", "Call a function by its name.")
 
@@ -216,7 +229,7 @@ class CallLowering(ExprLowering):
             hint = f"Write tack.math.{name}(...)." if helper else did_you_mean(name, list(MATH_NAMES))
             return self._refused(node, f"`math.{name}`", hint)
         if builtin_name(value) is not None:
-            return self._refused(node, f"Python's `{value.__name__}`", "")
+            return self._refused(node, f"Python's `{value.__name__}`", _BUILTINS.get(value.__name__, ""))
         if isinstance(value, type):
             return self._refused(node, f"class `{dotted}`", "Kernels make no objects; use numbers and arrays.")
         if not callable(value):

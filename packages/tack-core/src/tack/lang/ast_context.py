@@ -291,7 +291,7 @@ class Context:
         own = self.arrays.get(array)
         return self.elements.get(array, ()) if own is None else own.element
 
-    def memory_call(self, target: Intrinsic, node: ast.Call) -> list[IRExpr]:
+    def memory_call(self, target: Intrinsic, node: ast.Call) -> list[Value]:
         """Lower a call of an atomic or a workgroup primitive."""
         raise NotImplementedError
 

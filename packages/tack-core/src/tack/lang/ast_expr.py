@@ -15,7 +15,7 @@ import numpy as np
 
 from tack.errors import Span
 from tack.ir.nodes import IRCond, IRConst, IRDimSize, IRExpr, IRIf, IRLogic, IRName, IROp
-from tack.ir.types import ScalarType, i64
+from tack.ir.types import DTYPES, ScalarType, i64
 from tack.lang.ast_class import ClassLowering
 from tack.lang.ast_context import at, is_fixed, is_truth, negated, truth
 from tack.lang.bindings import MATH_CONSTANTS, UNBOUND, MissingAttribute, NotAModule, did_you_mean
@@ -35,8 +35,11 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
+_SCALAR_NAMES = frozenset(t.name for t in DTYPES)
+
+
 class ExprLowering(ClassLowering):
-    """Lowers expressions; `value` to any value, `expr` where a number is needed, `cond` where any number serves as a condition."""
+    """Lowers expressions; `expr` where a number is needed, `cond` where any number serves as a condition."""
 
     def expr(self, node: ast.expr) -> IRExpr:
         return self.number(self.value(node), node)
@@ -338,8 +341,9 @@ class ExprLowering(ClassLowering):
             if node.attr == "shape":
                 remedy = "Write `a.shape[0]`, or unpack it: `h, w = a.shape`."
                 raise self.unsupported(node, "a shape as a whole is no value", remedy)
-            has = "shape, ndim and size"
-            raise self.unsupported(node, f"'.{node.attr}' is not part of the kernel language: arrays have {has}, numbers nothing")
+            message = f"'.{node.attr}' is not part of the kernel language: arrays have shape, ndim and size, numbers nothing"
+            hint = did_you_mean(node.attr, ["shape", "ndim", "size"]) or "Pass what it stands for as an argument."
+            raise self.unsupported(node, message, hint)
         dotted = self.dotted(node)
         if dotted is None:
             raise self.unsupported(node, f"'.{node.attr}' of an expression is not part of the kernel language")
@@ -408,7 +412,6 @@ class ExprLowering(ClassLowering):
 
     def _outer(self, node: ast.expr, dotted: str, value: Any) -> Any:
         """The value of a name bound outside: a constant, or the error for anything else."""
-        span = self.span(node)
         if isinstance(value, Constant):
             return self.constant(value, node)
         if isinstance(value, (bool, int, float, complex, np.generic)):
@@ -425,7 +428,8 @@ class ExprLowering(ClassLowering):
     def _unknown(self, node: ast.expr, name: str) -> Exception:
         parsed = self.scope.parsed
         known = [*self.scope.vars, *parsed.stores, *parsed.loop_names, *INTRINSICS, *self.bindings.visible(self.scope.owner)]
-        return self.error(NameError, node, f"name '{name}' is not defined", did_you_mean(name, known))
+        hint = f"Write `tack.{name}`." if name in _SCALAR_NAMES else did_you_mean(name, known)
+        return self.error(NameError, node, f"name '{name}' is not defined", hint)
 
     def _call(self, node: ast.Call) -> Value:
         values = self.call_values(node)

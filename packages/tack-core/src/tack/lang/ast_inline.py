@@ -14,7 +14,6 @@ import numpy as np
 
 from tack.ir.nodes import IRAssign, IRConst, IRIf, IRLeave, IRLocal, IRName, IRRegion
 from tack.ir.types import MatrixType, ScalarType, VectorType
-from tack.ir.walk import names_read
 from tack.lang.ast_context import Scope, is_fixed
 from tack.lang.ast_stmt import StatementLowering
 from tack.lang.constant import Constant
@@ -49,7 +48,8 @@ class InlineLowering(StatementLowering):
         try:
             check_annotations(self, parsed)
             self._enter(scope, arguments)
-            passed = names_read(tuple([part for e in arguments.values() if not isinstance(e, Instance) for part in parts_of(e) if is_fixed(part)]))
+            given = [part for e in arguments.values() if not isinstance(e, Instance) for part in parts_of(e)]
+            passed = {part.name for part in given if isinstance(part, IRName)}
             return self._body(parsed, passed)
         finally:
             self.calls.pop()
@@ -89,7 +89,8 @@ class InlineLowering(StatementLowering):
         defaults = self._defaults(callee, by_place)
         missing = [p for p in parsed.params if p not in bound and p not in defaults]
         if missing:
-            raise self.error(TypeError, node, f"{name} misses argument '{missing[0]}'", f"It takes ({', '.join(parsed.params)}).")
+            takes = ", ".join(p for p in parsed.params if p not in own)
+            raise self.error(TypeError, node, f"{name} misses argument '{missing[0]}'", f"Call {name.rstrip('()')}({takes}).")
         for param in parsed.params:
             if param not in bound:
                 bound[param] = self._default(callee, param, defaults[param], node)

@@ -15,6 +15,7 @@ from tack.ir.types import DTYPES, MatrixType, ScalarType, VectorType, dtype_of
 from tack.lang.ast_call import CallLowering
 from tack.lang.bindings import UNBOUND
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
+from tack.lang.values import Value
 from tack.lang.vector_methods import METHODS
 
 __all__ = ["DECLARATIONS", "MOST_LOCAL_BYTES", "MemoryLowering"]
@@ -85,7 +86,9 @@ class MemoryLowering(CallLowering):
             raise self.unsupported(target, message, "Give each its own name; one array may be declared in front of both.")
 
     def _element_type(self, node: ast.expr) -> tuple[ScalarType, tuple[int, ...]]:
-        value: Any = self.lookup(node) if self.dotted(node) is not None else None
+        value: Any = self._made_type(node) if isinstance(node, ast.Call) else None
+        if value is None and self.dotted(node) is not None:
+            value = self.lookup(node)
         if isinstance(value, (VectorType, MatrixType)):
             return value.scalar, value.shape
         found = None if value is UNBOUND or value is None else dtype_of(value)
@@ -121,7 +124,7 @@ class MemoryLowering(CallLowering):
 
     # ---------------------------------------------------------------------------------------------------- the calls
 
-    def memory_call(self, target: Intrinsic, node: ast.Call) -> list[IRExpr]:
+    def memory_call(self, target: Intrinsic, node: ast.Call) -> list[Value]:
         """Lower a call of an atomic or a workgroup primitive."""
         name = target.__name__
         if name in DECLARATIONS:

@@ -343,7 +343,8 @@ class StatementLowering(MemoryLowering):
             for kind in ("range", "ndindex"):
                 if target is INTRINSICS[kind]:
                     return kind
-        remedy = "Loop over the indices: `for i in range(a.shape[0])`."
+        array = node.iter.id if isinstance(node.iter, ast.Name) else "a"
+        remedy = f"Loop over the indices: `for i in range({array}.shape[0])`."
         raise self.unsupported(node.iter, "a `for` loop runs over range(...) or tack.ndindex(...)", remedy)
 
     def range_parts(self, node: ast.For) -> tuple[IRExpr, IRExpr, IRExpr]:

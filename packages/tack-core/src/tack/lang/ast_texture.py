@@ -1,4 +1,4 @@
-"""`tex.sample(u, v, w)` in kernels: the call becomes a statement, so that every sample stands alone and is made once, in order."""
+"""`tex.sample(u, v, w)` in kernels: the call becomes a statement, so that every sample stands alone, made once and in order."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import ast
 from tack.ir.nodes import IRAssign, IRLocal, IRName, IRTextureSample
 from tack.ir.types import f32
 from tack.lang.ast_context import Context
-from tack.lang.texture import Texture3D
 
-__all__ = ["is_texture", "lower_sample"]
+__all__ = ["lower_sample"]
 
 
 def lower_sample(lowering: Context, texture: str, node: ast.Call) -> IRName:
@@ -26,9 +25,3 @@ def lower_sample(lowering: Context, texture: str, node: ast.Call) -> IRName:
     lowering.locals[name] = IRLocal(name, "(sample)", f32, declared=True)
     lowering.out.append(IRAssign(name, IRTextureSample(texture, (u, v, w), None, span), span))
     return IRName(name, None, span)
-
-
-def is_texture(lowering: Context, parameter: str) -> bool:
-    """Whether the call that this is lowered for passes a texture for a parameter of the lowered kernel."""
-    call = lowering.call
-    return call is not None and parameter in call.names and isinstance(call.args[call.names.index(parameter)], Texture3D)

@@ -92,7 +92,8 @@ class KernelLowering(InlineLowering):
             nested = next((n for s in body for n in ast.walk(s) if isinstance(n, ast.For)), None)
             if nested is not None:
                 raise self.unsupported(self._head(nested), "the parallel loop stands inside another statement", _ONE_LOOP)
-            raise self.unsupported(self.scope.parsed.name_span(), "it has no parallel loop", _ONE_LOOP)
+            serial = _ONE_LOOP.removesuffix(".") + "; for one serial step write `for _ in range(1):`."
+            raise self.unsupported(self.scope.parsed.name_span(), "it has no parallel loop", serial)
         if len(loops) > 1:
             remedy = "Move it into a kernel of its own, or put both loops into one."
             raise self.unsupported(self._head(body[loops[1]]), "a second loop beside the parallel loop", remedy)

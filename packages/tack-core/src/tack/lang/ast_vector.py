@@ -13,6 +13,8 @@ from functools import reduce
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tack.errors import Span
 from tack.ir.nodes import Block, IRAssign, IRCast, IRConst, IRExpr, IRIf, IRLoad, IRLocal, IRLogic, IRName, IROp, IRStore
 from tack.ir.ops import OPS
@@ -65,19 +67,19 @@ class VectorLowering(Context):
         """`value`, evaluated: a literal, a name or a size."""
         return value if is_fixed(value) else self.temporary(value, "(value)")
 
-    def kept(self, value: Value, what: str, *, weak: bool = True) -> Value:
-        """`value` in locals made by the compiler, whose components have one type whatever theirs are."""
+    def kept(self, value: Value, what: str) -> Value:
+        """`value` in locals made by the compiler."""
         if not isinstance(value, Vector):
             return self.temporary(value, what)
-        made = self.component_locals(value.shape, what, weak=weak)
+        made = self.component_locals(value.shape, what, weak=True)
         self.assign_components(made, value, value.span)
         return replace(made, span=value.span)
 
-    def component_locals(self, shape: tuple[int, ...], what: str, *, weak: bool) -> Vector:
+    def component_locals(self, shape: tuple[int, ...], what: str, *, weak: bool, joined: bool = False) -> Vector:
         """New locals for the components of a value, which have one type."""
         names = [self.fresh(self.scope.prefix + what) for _ in range(prod(shape))]
         for name in names:
-            self.locals[name] = IRLocal(name, what, weak=weak, group=names[0])
+            self.locals[name] = IRLocal(name, what, weak=weak, group=names[0], joined=joined)
         return Vector(shape, tuple([IRName(name) for name in names]))
 
     def assign_components(self, target: Vector, value: Vector, span: Span | None) -> None:
@@ -154,11 +156,11 @@ class VectorLowering(Context):
         """A conditional expression, each arm with the statements that it needs: one branch for all components."""
         shape = self.common_shape((then[0], orelse[0]), "if", span)
         result = self.component_locals(shape, "(value)", weak=True)
-        arms: list[Block] = []
-        for value, block in (then, orelse):
-            _, stored = self.sub(lambda value=value: self.assign_components(result, self.broadcast(value, shape), span))
-            arms.append(block + stored)
-        self.out.append(IRIf(test, *arms, span))
+
+        def arm(value: Value, block: Block) -> Block:
+            return block + self.sub(lambda: self.assign_components(result, self.broadcast(value, shape), span))[1]
+
+        self.out.append(IRIf(test, arm(*then), arm(*orelse), span))
         return self.vector_at(result, span)
 
     def reduced(self, word: str, value: Value, node: ast.expr) -> IRExpr:
@@ -189,10 +191,9 @@ class VectorLowering(Context):
             kinds = {(type(each.value), each.type) for each in literals}
             if len(kinds) == 1 and (literals[0].type is not None or not isinstance(literals[0].value, int)):
                 return value
-        weak = all(_is_weak(each) for each in value.components)
-        made = self.kept(value, "(list)", weak=weak)
-        assert isinstance(made, Vector)
-        return made
+        made = self.component_locals(value.shape, "(list)", weak=True, joined=True)
+        self.assign_components(made, value, value.span)
+        return replace(made, span=value.span)
 
     def _list_shape(self, parts: list[Value], node: ast.List) -> tuple[int, ...]:
         rows = {part.shape if isinstance(part, Vector) else () for part in parts}
@@ -213,17 +214,16 @@ class VectorLowering(Context):
         """The value of a `tack.constant`: a number, or nested tuples of them."""
         if not isinstance(value, tuple):
             return IRConst(value, dtype, span)
-        rows: tuple[Any, ...] = value
-        if isinstance(rows[0], tuple):
-            flat = tuple([IRConst(each, dtype, span) for row in rows for each in row])
-            return self._joined(Vector((len(rows), len(rows[0])), flat, span))
-        return self._joined(Vector((len(rows),), tuple([IRConst(each, dtype, span) for each in rows]), span))
+        parts = np.array(value, object)
+        flat = tuple([IRConst(each, dtype, span) for each in parts.reshape(-1).tolist()])
+        return self._joined(Vector(parts.shape, flat, span))
 
     def construct(self, target: VectorType | MatrixType, node: ast.Call) -> Vector:
         """`vec3(...)`, `mat2(...)`: the components in order, each converted."""
         span = self.span(node)
         if node.keywords:
-            raise self.error(TypeError, node.keywords[0], f"{target}() takes no keyword arguments", "Pass components by position.")
+            message = f"{target}() takes no keyword arguments"
+            raise self.error(TypeError, node.keywords[0], message, "Pass components by position.")
         parts: list[Value] = self.in_order([lambda part=part: self.value(part) for part in node.args])
         if isinstance(target, VectorType):
             components = self._vector_components(target, parts, node)
@@ -293,7 +293,7 @@ class VectorLowering(Context):
             remedy = "Write `m[i, j]`."
         else:
             letters = _LETTERS[: shape[0]]
-            remedy = f"Its components are {', '.join(f'.{each}' for each in letters)}; it has methods such as .dot(w) and .norm()."
+            remedy = f"Its components are {', '.join(f'.{each}' for each in letters)}; methods are called, as in `v.norm()`."
         raise self.error(TypeError, node, f"{what} has no '.{node.attr}'", remedy)
 
     def component(self, value: Vector, node: ast.Subscript) -> IRExpr:
@@ -351,7 +351,7 @@ class VectorLowering(Context):
             return
         if isinstance(value, Vector) and value.shape != shape:
             message = f"{described(value.shape)} cannot be stored into '{array}', each element of which is {described(shape)}"
-            raise self.error(TypeError, span, message, "Make a value of that shape first.")
+            raise self.error(TypeError, span, message, f"Make a value of that shape first{_example(shape)}.")
         at = tuple([self.once(part) for part in index])
         first, *rest = self.broadcast(value, shape).components
         # The first store may change what the others load.
@@ -450,12 +450,6 @@ def _times(value: IRExpr, factor: int, span: Span) -> IRExpr:
     return IROp("mul", (value, IRConst(factor, None, span)), None, span)
 
 
-def _is_weak(node: IRExpr) -> bool:
-    """Whether this is a literal without a type of its own, or its negative."""
-    inner = node.args[0] if isinstance(node, IROp) and node.op == "neg" else node
-    return isinstance(inner, IRConst) and inner.type is None
-
-
 def _literal(node: IRExpr) -> int | None:
     """The value of an integer literal or constant, or of its negative; None for anything else."""
     if isinstance(node, IRConst) and isinstance(node.value, int) and not isinstance(node.value, bool):
@@ -464,3 +458,11 @@ def _literal(node: IRExpr) -> int | None:
         inner = _literal(node.args[0])
         return None if inner is None else -inner
     return None
+
+
+def _example(shape: tuple[int, ...]) -> str:
+    """How a value of a shape is written, where it has a name."""
+    n = shape[0]
+    if len(shape) == 2 or n > 4:
+        return ""
+    return f", such as `tack.vec{n}({', '.join('xyzw'[:n])})`"

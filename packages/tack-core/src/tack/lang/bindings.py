@@ -9,11 +9,15 @@ import builtins
 import math
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tack.ir.types import MatrixType, ScalarType, VectorType
 from tack.lang.constant import Constant
 from tack.lang.device_class import is_device_class
+from tack.lang.func import Func
+from tack.lang.intrinsics import Intrinsic
 
 __all__ = ["UNBOUND", "CallBindings", "MissingAttribute", "NotAModule", "did_you_mean", "numpy_remedy"]
 
@@ -26,6 +30,8 @@ class _Unbound:
 
 
 UNBOUND: Final = _Unbound()
+Meanings = WeakKeyDictionary[FunctionType, dict[str, Any]]
+_LASTING = (Constant, Func, Intrinsic, ModuleType, ScalarType, VectorType, MatrixType)
 
 
 class MissingAttribute(LookupError):
@@ -40,13 +46,15 @@ class CallBindings:
     """Resolves the names of one lowering; what it found once, it gives again (N6).
 
     `namespace`: names that come before the kernel's closure and globals. They do not apply to device functions, which resolve
-    in their own defining namespace (N2).
+    in their own defining namespace (N2). `meanings`: what earlier lowerings of the kernel found, by function and name; classes
+    are not kept there, since one made per call must go with it.
     """
 
-    def __init__(self, kernel: FunctionType, namespace: dict[str, Any] | None) -> None:
+    def __init__(self, kernel: FunctionType, namespace: dict[str, Any] | None, meanings: Meanings | None = None) -> None:
         self._kernel = kernel
         self._namespace = namespace or {}
         self._found: dict[tuple[FunctionType, str], Any] = {}
+        self._meanings: Meanings = WeakKeyDictionary() if meanings is None else meanings
 
     def resolve(self, owner: FunctionType, dotted: str) -> Any:
         """What `dotted` ("f", "module.f") means in the function `owner`: the object, or UNBOUND.
@@ -55,7 +63,11 @@ class CallBindings:
         """
         key = (owner, dotted)
         if key not in self._found:
-            self._found[key] = self._lookup(owner, dotted)
+            kept = self._meanings.setdefault(owner, {})
+            value = kept[dotted] if dotted in kept else self._lookup(owner, dotted)
+            if isinstance(value, _LASTING) and isinstance(self._bare(owner, dotted.partition(".")[0]), _LASTING):
+                kept[dotted] = value
+            self._found[key] = value
         return self._found[key]
 
     def _lookup(self, owner: FunctionType, dotted: str) -> Any:

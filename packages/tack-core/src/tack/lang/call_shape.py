@@ -26,8 +26,9 @@ class CallShape:
     """One call. `given`: the arguments by position; `names` and `args`: the parameters of the lowered kernel and their values,
     in which each object of a device class has become what it holds ("line.offset", "line.data").
 
-    By position in `given`: `templates` describe the objects of device classes, `vector_arrays` are the component counts of vector
-    arrays (of a matrix's, its rows and columns), `texture_arrays` the extents of textures. In `debug` mode checked code is lowered, which takes `hidden` after `args`.
+    By position in `given`: `templates` describe the objects of device classes, `vector_arrays` are the component counts of
+    vector arrays (rows and columns of matrices), `texture_arrays` the extents of textures. In `debug` mode checked code is
+    lowered, which takes `hidden` after `args`.
     """
 
     given: tuple[Any, ...]

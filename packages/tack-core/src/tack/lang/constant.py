@@ -29,8 +29,10 @@ __all__ = ["Constant", "constant"]
 
 
 class Constant:
-    """A compile-time value. `value` is a Python int, float or bool, of a vector or matrix nested tuples of one of these; `dtype` is
-    a Tack element type, or None for a literal's."""
+    """A compile-time value. `value` is a Python int, float or bool, or nested tuples of one of these for a vector or matrix.
+
+    `dtype` is a Tack element type, or None for a literal's.
+    """
 
     __slots__ = ("_dtype", "_value")
 
@@ -65,9 +67,9 @@ class Constant:
 def constant(value: Any, dtype: Any = None) -> Constant:
     """A value that kernels read by name: ``N = tack.constant(16)``, ``UP = tack.constant((0, 0, 1), tack.vec3)``.
 
-    Nested lists, tuples or NumPy arrays are vectors (2 to 16 components) and matrices (2 to 4 rows and columns). Without `dtype` it
-    behaves in kernels like the literal; with one (a Tack or NumPy dtype) it has that type. `TypeError` for anything else, or a
-    fraction with an integer dtype; `OverflowError` for a number that the dtype cannot hold.
+    Nested lists, tuples or NumPy arrays are vectors (2 to 16 components) and matrices (2 to 4 rows and columns). Without `dtype`
+    it behaves in kernels like the literal; with one (a Tack or NumPy dtype) it has that type. `TypeError` for anything else, or
+    a fraction with an integer dtype; `OverflowError` for a number that the dtype cannot hold.
     """
     if isinstance(value, Constant):
         value = value.value
@@ -82,8 +84,7 @@ def constant(value: Any, dtype: Any = None) -> Constant:
             shape = wanted.shape
             parts = parts * prod(shape)
     elif shape:
-        kinds = {type(each) for each in parts}
-        kind = float if float in kinds else int if int in kinds else bool
+        kind = next(kind for kind in (float, int, bool) if any(type(each) is kind for each in parts))
         parts = [kind(each) for each in parts]
     if not shape:
         return Constant(parts[0], wanted)

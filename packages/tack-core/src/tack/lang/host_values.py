@@ -50,7 +50,7 @@ def storage_type(dtype: Any) -> ScalarType:
     """The element type for a Tack or NumPy dtype; `TypeError` names an unsupported one and what to write."""
     if isinstance(dtype, ScalarType) and dtype in _STORAGE:
         return dtype
-    if is_a(dtype, (VectorType, MatrixType)):
+    if isinstance(dtype, (VectorType, MatrixType)):
         raise fail(TypeError, f"{dtype} has components, and a scalar dtype is needed here", remedy=f"Use {dtype.dtype}.")
     parsed = None if dtype is None or is_a(dtype, ScalarType) else _numpy_dtype(dtype)
     if parsed is None:
@@ -234,6 +234,8 @@ def exact_element(value: Any, dtype: ElementType) -> Any:
         number = exact_value(value, scalar)
         return np.full(shape, number) if shape else number
     values, _ = read_values(value)
+    if not values.ndim:
+        raise fail(TypeError, f"expected {shape} components for an element of dtype {dtype}, not {type(value).__name__}")
     if values.shape != shape:
         raise fail(ValueError, f"a value of shape {values.shape} is no element of {dtype}, whose components have shape {shape}")
     return np.array([exact_value(each, scalar) for each in values.reshape(-1)], scalar.numpy).reshape(shape)

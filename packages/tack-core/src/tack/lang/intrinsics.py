@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tack.errors import fail
 from tack.ir.ops import MATH_NAMES, OPS
 
 __all__ = ["INTRINSICS", "Intrinsic"]
@@ -30,19 +31,18 @@ _MEMORY: Final = {
 class Intrinsic:
     """A function that exists only inside kernels. `op` names its row in the op table ("" for none).
 
-    `later`: what the language needs for it and this version does not have ("" where it works). `memory`: whether it declares an
-    array, updates one atomically or is a workgroup primitive.
+    `memory`: whether it declares an array, updates one atomically or is a workgroup primitive.
     """
 
-    def __init__(self, name: str, op: str = "", later: str = "", doc: str = "", memory: bool = False) -> None:
+    def __init__(self, name: str, op: str = "", doc: str = "", memory: bool = False) -> None:
         self.__name__ = name
         self.op = op
-        self.later = later
         self.memory = memory
         self.__doc__ = doc
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # not NoReturn, after which editors grey out the kernel's code
-        raise RuntimeError(f"{self._label}() belongs inside a @tack.kernel (or a @tack.func that one calls)")
+        message = f"{self._label}() belongs inside a @tack.kernel (or a @tack.func that one calls)"
+        raise fail(RuntimeError, message, remedy="Write a kernel that calls it, and call the kernel.")
 
     @property
     def _label(self) -> str:
@@ -69,6 +69,6 @@ _NDINDEX = """ndindex(*sizes): a kernel's parallel loop over 1 to 4 dimensions, 
 
 Each size is a number, or a pair (start, end): ``for i, j in tack.ndindex(a.shape[0], (1, n)):``."""
 
-_PRINT = """print(*parts, sep=" "): prints one line: literal strings, numbers, f-strings with plain fields; lines have no order."""
+_PRINT = """print(*parts, sep=" "): prints one line of literal strings, numbers and f-strings with plain fields."""
 
 INTRINSICS: Final[dict[str, Intrinsic]] = _table()  # every name that means something in a kernel without being bound

@@ -117,7 +117,8 @@ class _Bounds:
         first = len(self.sites)
         for dim in range(rank):
             self._site(IRSite("index", shown, dim, indices, shape, span))
-        self._site(IRSite("unset", shown, 0, indices, shape, span))
+        if name in self.stored:
+            self._site(IRSite("unset", shown, 0, indices, shape, span))
         return (IRCheck(name, node.index, extents, first, self.stored.get(name), None, span),)
 
     def _site(self, site: IRSite) -> int:

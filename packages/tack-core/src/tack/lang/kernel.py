@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType, MethodType
@@ -52,6 +53,7 @@ class Kernel:
         self._text = SourceText.of(fn)
         self._ir: IRFunc | None = None
         self._ir_cache: dict[tuple[Any, ...], IRFunc] = {}
+        self._meanings: weakref.WeakKeyDictionary[FunctionType, dict[str, Any]] = weakref.WeakKeyDictionary()  # of names (N6)
 
     def __reduce__(self) -> str:
         """Copied as functions are, which is not at all; pickled by name."""
@@ -111,7 +113,7 @@ class Kernel:
         self.lowerings += 1
         parsed = parse(fn, self._text, self.__name__, "kernel")
         try:
-            return lower_checks(lower_kernel(fn, parsed, CallBindings(fn, self._namespace), call))
+            return lower_checks(lower_kernel(fn, parsed, CallBindings(fn, self._namespace, self._meanings), call))
         except RecursionError:
             raise fail(
                 UnsupportedSyntaxError,

@@ -167,7 +167,7 @@ def _parse_block(text: str, indented: bool) -> ast.stmt | None:
         return None
     if indented and isinstance(body[0], ast.If):
         body = body[0].body
-    return body[0]
+    return body[0] if body else None  # none: comments alone
 
 
 def _trim(block: list[str]) -> list[str]:

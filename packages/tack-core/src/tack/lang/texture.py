@@ -1,4 +1,4 @@
-"""`tack.texture3d`: a 3-D grid of f32 that kernels sample between its elements. Owns its copy of them; knows no device by name."""
+"""`tack.texture3d`: a 3-D grid of f32 that kernels sample between its elements. It owns a copy; knows no device by name."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _signatures: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # interned, as those o
 class Texture3D:
     """Made by `tack.texture3d`; kernels read it by ``tex.sample(u, v, w)``.
 
-    `shape_3d` are the extents (W, H, D), x first and fastest in memory; `interp` is "linear" or "nearest". The texels are a copy of
-    the source's; `update()` copies them again.
+    `shape_3d` are the extents (W, H, D), x first and fastest in memory; `interp` is "linear" or "nearest". The texels are a copy
+    of the source's; `update()` copies them again.
     """
 
     __slots__ = ("__weakref__", "_copy", "_extents", "_interp", "_sig", "_source")
@@ -54,7 +54,7 @@ class Texture3D:
 
     @property
     def _buffer(self) -> Any:
-        return self._copy._buffer
+        return self._copy._buffer  # pyright: ignore[reportPrivateUsage]
 
     def update(self) -> None:
         """Copies the source's elements again. Kernels that were called before have read the old ones."""

@@ -91,7 +91,7 @@ class MethodLowering(VectorLowering):
             return Vector((cols, rows), tuple([each for k in range(cols) for each in value.column(k)]), span)
         n = value.shape[0]
         if value.shape[1] != n:
-            raise self.error(TypeError, node, f"{name}() of {described(value.shape)}", "It takes a matrix with as many rows as columns.")
+            raise self.error(TypeError, node, f"{name}() of {described(value.shape)}", "It takes as many rows as columns.")
         if name == "trace":
             return reduce(lambda a, b: _op("add", span, a, b), [parts[k * n + k] for k in range(n)])
         minors = _Minors(self, value, span)

@@ -24,8 +24,8 @@ class Capabilities:
     """What kernels may use on one device. A field's default is the safe answer: without the capability.
 
     `label` names the backend in messages. `fma`: fused multiply-add is exact and cheap, so rule E5 fuses. `exact_sqrt`: division
-    and square root are correctly rounded. `supports_textures`: by hardware; without it Tack's own code samples them. `f32_denormals`: they keep their value. `max_iterations`: of one launch, None for
-    no limit.
+    and square root are correctly rounded. `supports_textures`: by hardware; without it Tack's own code samples them.
+    `f32_denormals`: they keep their value. `max_iterations`: of one launch, None for no limit.
     """
 
     label: str

@@ -49,8 +49,8 @@ class _Pack:
 
 
 class CpuCode:
-    """The payload of a CPU variant. `launch(args)` runs the kernel on checked arguments and returns when it has finished, with the
-    kernel's result if it has one.
+    """The payload of a CPU variant. `launch(args)` runs the kernel on checked arguments and returns when it has finished, with
+    the kernel's result if it has one.
 
     It raises `ValueError` for bounds that no launch can have. `source` is the LLVM IR that was compiled; `code` is machine code.
     """

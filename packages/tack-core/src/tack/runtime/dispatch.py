@@ -75,7 +75,11 @@ def device_of_call(kernel: Any, call: CallShape) -> Device:
                 ValueError,
                 f"array '{name}' is on {first.device} and array '{other}' on {array.device}, which share no memory",
                 kernel=kernel.__name__,
-                remedy=f"Move one first: {other}.to_device({name}.device).",
+                remedy=(
+                    f"Make the texture there: tack.texture3d(..., device={name}.device)."
+                    if isinstance(array, Texture3D)
+                    else f"Move one first: {other}.to_device({name}.device)."
+                ),
             )
     return first.device
 

@@ -40,7 +40,7 @@ def _inspect(kernel: Kernel, args: tuple[Any, ...], mode: str) -> str:
     call = describe_call(kernel.param_names, kernel.bind(args, {}))
     device = device_of_call(kernel, call)
     backend = device._backend
-    check_workgroup_support(backend, kernel.template(call), NotImplementedError)
+    check_workgroup_support(backend.capabilities, kernel.template(call), NotImplementedError)
     modes = ("ir", *backend.code_modes)
     if mode not in modes:
         listed = ", ".join(map(repr, modes))

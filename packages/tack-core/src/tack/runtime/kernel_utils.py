@@ -17,8 +17,8 @@ from tack.ir.facts import atomic_targets, has_collectives, written_array_flags
 from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts, compile_ir
 from tack.ir.resolve import check_arrays
-from tack.lang.call_shape import CallShape, describe_call
 from tack.lang.array import Array
+from tack.lang.call_shape import CallShape, describe_call
 from tack.lang.texture import Texture3D
 from tack.lang.type_inference import default_float, infer_param_types
 from tack.runtime.backend import Backend
@@ -138,7 +138,7 @@ def resolve_variant(
     args = call.args + call.hidden
     template = kernel.template(call)
     plain = kernel.template(replace(call, debug=False)) if debug else template  # as it was written
-    check_workgroup_support(backend, plain)
+    check_workgroup_support(backend.capabilities, plain)
     warn_of_races(kernel, plain)
     probe = _KeyProbe(template)
     infer_param_types(template, args, probe)
@@ -149,7 +149,7 @@ def resolve_variant(
     arrays = {param.name: arg for param, arg in zip(params, args, strict=True) if isinstance(arg, Array | Texture3D)}
     shapes = shapes_of(params, args)
     check_arrays(plain, params, shapes)  # ranks are not in the key, so a variant that exists says nothing about them
-    check_atomic_dtypes(backend, plain, params)
+    check_atomic_dtypes(backend.capabilities, plain, params)
     disjoint = specialize_disjoint and arrays_disjoint(template, args)
     key = kernel_variant_key(probe, kernel, call.vector_arrays, call.templates, shape_signature(template, arrays), disjoint)
     slot = kernel_cache_slot(cache, kernel)

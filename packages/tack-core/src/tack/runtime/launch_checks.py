@@ -19,7 +19,7 @@ from tack.ir.races import race_pairs
 from tack.ir.uniformity import check_collectives
 from tack.lang.array import Array
 from tack.lang.texture import Texture3D
-from tack.runtime.backend import Backend, require, require_atomic_dtype, require_dtype
+from tack.runtime.backend import Backend, Capabilities, require, require_atomic_dtype, require_dtype
 
 if TYPE_CHECKING:
     from tack.runtime.kernel_utils import KernelVariant
@@ -55,10 +55,10 @@ def check_prints(backend: Backend, template: IRFunc) -> None:
         require(backend.capabilities, "supports_print", kernel=template.name, span=node.span, what="`print`")
 
 
-def check_workgroup_support(backend: Backend, template: IRFunc, kind: type[Exception] = RuntimeError) -> None:
+def check_workgroup_support(capabilities: Capabilities, template: IRFunc, kind: type[Exception] = RuntimeError) -> None:
     """W1: `kind` for a workgroup primitive, run or not, on a device without; ValueError for one that not all lanes may reach."""
     for name, span in workgroup_features(template).items():
-        require(backend.capabilities, "supports_workgroups", kernel=template.name, span=span, what=f"`tack.{name}`", kind=kind)
+        require(capabilities, "supports_workgroups", kernel=template.name, span=span, what=f"`tack.{name}`", kind=kind)
         check_collectives(template)
 
 
@@ -73,13 +73,13 @@ def check_workgroup_launch(variant: KernelVariant, count: int) -> None:
         )
 
 
-def check_atomic_dtypes(backend: Backend, template: IRFunc, params: Sequence[IRParam]) -> None:
+def check_atomic_dtypes(capabilities: Capabilities, template: IRFunc, params: Sequence[IRParam]) -> None:
     """A1: `TypeError` for atomics on an array of a dtype that has none on the device."""
     types = {param.name: param.type for param in params if param.is_array}
     for name, stmt in atomic_targets(template).items():
         t = types[name]
         assert t is not None
-        require_atomic_dtype(backend.capabilities, t, kernel=template.name, parameter=name, span=stmt.span)
+        require_atomic_dtype(capabilities, t, kernel=template.name, parameter=name, span=stmt.span)
 
 
 def check_atomic_alignment(variant: KernelVariant, args: Sequence[Any]) -> None:

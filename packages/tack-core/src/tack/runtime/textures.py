@@ -17,10 +17,10 @@ def texture3d(array: Any, shape: Any = None, interp: str = "linear", device: Dev
     """A texture of W x H x D f32 elements, x fastest, which kernels sample: ``tex.sample(u, v, w)``.
 
     `array` is a Tack or NumPy array of f32; without `shape` a 3-D one, indexed [z, y, x], with `shape=(W, H, D)` any of as many
-    elements. Coordinates are normalized: 0 to 1 spans the texture, texel i of N has its centre at (i + 0.5) / N, and places outside
-    have the nearest edge's value. `interp`: "linear" between texels, or "nearest". It lives on `device` (else on the array's own,
-    else on the default device) and owns a copy, which `update()` makes anew. `TypeError` for another dtype, `ValueError` for sizes
-    that do not fit.
+    elements. Coordinates are normalized: 0 to 1 spans the texture, texel i of N has its centre at (i + 0.5) / N, and places
+    outside have the nearest edge's value; NaN samples like 0. `interp`: "linear" between texels, or "nearest". It lives on
+    `device` (else on the array's own, else on the default device) and owns a copy, which `update()` makes anew. `TypeError` for
+    another dtype, `ValueError` for sizes that do not fit.
     """
     source = checked_source(array, interp)
     extents = extents_of(source, shape)

@@ -12,7 +12,7 @@ from typing import Any
 from tack.ir.facts import ir_shape_deps, written_array_flags
 from tack.ir.nodes import IRFunc, IRParam
 from tack.ir.resolve import dimension
-from tack.ir.types import ScalarType
+from tack.ir.types import ScalarType, Width
 from tack.lang.array import Array
 from tack.lang.texture import Texture3D
 
@@ -49,7 +49,7 @@ class _KeyProbe:
 def kernel_variant_key(
     ir_func: _KeyProbe,
     kernel: Any,
-    vector_arrays: Mapping[int, int],
+    vector_arrays: Mapping[int, Width],
     template_args: Mapping[int, Any],
     shape_sig: tuple[int, ...],
     disjoint: bool,

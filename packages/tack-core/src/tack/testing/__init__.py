@@ -3,11 +3,14 @@
     from tack.testing import DeviceTarget, run_cells
     print(run_cells(DeviceTarget(tack.device("cpu"), "cpu")))
 
+`run_memory` does the same for atomics and local arrays.
+
 `check_races` looks for races in a kernel of yours.
 
 Nothing in Tack needs it; `import tack` does not load it.
 """
 
+from tack.testing.memory import run_memory
 from tack.testing.races import Finding, check_races
 from tack.testing.sources import define, kernel_from
 from tack.testing.suite import Failure, Report, run_cells, run_refusals
@@ -15,5 +18,5 @@ from tack.testing.targets import DeviceTarget, FanoutTarget, InterpreterTarget, 
 
 __all__ = [
     "DeviceTarget", "Failure", "FanoutTarget", "Finding", "InterpreterTarget", "Report", "Target", "check_races", "define",
-    "kernel_from", "run_cells", "run_refusals", "typed",
+    "kernel_from", "run_cells", "run_memory", "run_refusals", "typed",
 ]  # fmt: skip

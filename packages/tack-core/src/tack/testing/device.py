@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from tack.runtime.device import device
+from tack.testing.memory import run_memory
 from tack.testing.suite import run_cells, run_refusals
 from tack.testing.targets import DeviceTarget
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     except (RuntimeError, ValueError) as error:  # not here, or no such device
         print(error, file=sys.stderr)
         return 2
-    reports = [run_cells(target), run_refusals(target)]
+    reports = [run_cells(target), run_memory(target), run_refusals(target)]
     for report in reports:
         print(report)
     return 1 if any(report.failures or not report.cells for report in reports) else 0

@@ -27,8 +27,8 @@ __all__ = ["Finding", "check_races"]
 class Finding:
     """What `check_races` found at one pair of places. As text it says everything, with the source lines.
 
-    `kind`: two iterations race for an element ("race"), or one reads an element of a local array that it has not stored ("unset").
-    `array` and `index` are the element's, `lines` the numbers of the source lines.
+    `kind`: two iterations race for an element ("race"), or one reads an element of a local array that it has not stored
+    ("unset"). `array` and `index` are the element's, `lines` the numbers of the source lines.
     """
 
     kind: Literal["race", "unset"]
@@ -49,8 +49,8 @@ def check_races(kernel: Kernel, *args: Any) -> tuple[Finding, ...]:
 
     A race (rule E6): two iterations touch one element, one of them writes, and not all do so by atomics; storing the same value
     is none. Also reads of local arrays before they are stored (M5). Empty when this call has neither; each pair of places is
-    told once. Iterations run one by one in Python: use small arrays. What is wrong with a call is raised as by the call, and an index
-    outside an array is `IndexError`.
+    told once. Iterations run one by one in Python: use small arrays. What is wrong with a call is raised as by the call, and an
+    index outside an array is `IndexError`.
     """
     if isinstance(kernel, MethodType):  # obj.kernel
         kernel, args = kernel.__func__, (kernel.__self__, *args)

@@ -16,7 +16,10 @@ import numpy as np
 from tack.ir.types import ScalarType, f64
 from tack.testing.values import wrap
 
-__all__ = ["BITS", "COMPARE", "TESTS", "ULPS", "binary", "bitcast", "count_bits", "elementary", "extreme", "power", "powi", "shift", "unary"]
+__all__ = [
+    "BITS", "COMPARE", "TESTS", "ULPS", "binary", "bitcast", "count_bits", "elementary", "extreme", "power", "powi", "shift",
+    "unary",
+]  # fmt: skip
 
 _NUMBER: Any = operator
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {

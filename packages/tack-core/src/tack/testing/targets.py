@@ -24,6 +24,7 @@ from tack.runtime.backend import Capabilities
 from tack.runtime.constructors import array
 from tack.runtime.cpu_pool import force_fanout
 from tack.runtime.device import Device
+from tack.runtime.launch_checks import check_workgroup_support
 from tack.runtime.variant_key import _KeyProbe, arrays_disjoint, shapes_of, store_texture_shapes, typed_params
 
 __all__ = ["DeviceTarget", "FanoutTarget", "InterpreterTarget", "Target", "host_args", "typed", "typed_call"]
@@ -90,7 +91,9 @@ class InterpreterTarget:
     reverse: bool = False
 
     def run(self, kernel: Kernel, args: Sequence[Any]) -> Any:
-        func = typed(kernel, args, fma=self.capabilities.fma)
+        call = _described(kernel, args)
+        check_workgroup_support(self.capabilities, kernel.template(call))
+        func = typed_call(kernel, call, fma=self.capabilities.fma)
         return interpret(func, host_args(kernel, args), reverse=self.reverse)
 
 
@@ -106,8 +109,11 @@ def typed(kernel: Kernel, args: Sequence[Any], *, fma: bool, hardware: bool = Fa
 
     `hardware`: the target samples textures.
     """
-    call = describe_call(kernel.param_names, [array(a, device="cpu") if isinstance(a, np.ndarray) else a for a in args])
-    return typed_call(kernel, call, fma=fma, hardware=hardware)
+    return typed_call(kernel, _described(kernel, args), fma=fma, hardware=hardware)
+
+
+def _described(kernel: Kernel, args: Sequence[Any]) -> CallShape:
+    return describe_call(kernel.param_names, [array(a, device="cpu") if isinstance(a, np.ndarray) else a for a in args])
 
 
 def typed_call(kernel: Kernel, call: CallShape, *, fma: bool, hardware: bool = False) -> IRFunc:
