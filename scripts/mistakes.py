@@ -8,11 +8,11 @@ from __future__ import annotations
 import linecache
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 import tack
 
 __all__ = ["FILE", "MISTAKES", "Mistake", "arguments", "complaint", "page"]
@@ -61,7 +61,7 @@ class Mistake:
         return self._whole(self.right)
 
     def _whole(self, text: str) -> str:
-        if "tack.kernel" in text or "\n" not in text and text.startswith("!"):
+        if "tack.kernel" in text or ("\n" not in text and text.startswith("!")):
             return text.lstrip("!").strip("\n") + "\n"
         head, _, body = text.rpartition("\n---\n")
         return (head + "\n\n" if head else "") + _HEAD.format(self.takes, body.strip("\n").replace("\n", "\n        "))

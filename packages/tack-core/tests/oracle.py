@@ -8,14 +8,16 @@ local has the type of the value it was given last, so programs give every local 
 from __future__ import annotations
 
 import ast
-import operator
+import copy
 import math
+import operator
 import textwrap
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from oracle_memory import Array, atomic, iterate, local_array
 from oracle_scalars import (
     TYPES,
     Num,
@@ -31,60 +33,9 @@ from oracle_scalars import (
     type_by_value,
     whole,
 )
-from oracle_vectors import Vec, all_of, any_of, lifted, made, matrix_type, stored, value, vector_product, vector_type
+from oracle_vectors import Vec, all_of, any_of, lifted, made, matrix_type, value, vector_product, vector_type
 
 # ------------------------------------------------------------------------------------------ what programs can name
-
-
-class Array:
-    """A kernel's view of a NumPy array; every index is checked."""
-
-    def __init__(self, data: np.ndarray, element: tuple[int, ...] = ()) -> None:
-        self.data, self.element = data, element
-        self.t = next(t for t in TYPES if np.dtype({"f": "f", "i": "i", "u": "u"}[t[0]] + str(int(t[1:]) // 8)) == data.dtype)
-
-    @property
-    def shape(self) -> tuple[Num, ...]:
-        return tuple(Num("i64", n) for n in self.extents)
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        return self.data.shape[: self.data.ndim - len(self.element)]
-
-    @property
-    def ndim(self) -> Num:
-        return Num("i64", len(self.extents))
-
-    @property
-    def size(self) -> Num:
-        return Num("i64", math.prod(self.extents))
-
-    def _at(self, index: Any) -> tuple[int, ...]:
-        indices = index if isinstance(index, tuple) else (index,)
-        indices = [i for part in indices for i in (part.parts if isinstance(part, Vec) else [part])]
-        at = tuple(i.v if isinstance(i, Num) else i for i in indices)
-        if len(at) != len(self.extents) or not all(
-            isinstance(i, int) and 0 <= i < n for i, n in zip(at, self.extents, strict=True)
-        ):
-            raise IndexError(f"index {at} of an array of shape {self.extents}")
-        return at
-
-    def __getitem__(self, index: Any) -> Any:
-        found = self.data[self._at(index)]
-        if not self.element:
-            return Num(self.t, found.item())
-
-        def store(k: int, value: Any) -> None:
-            found.reshape(-1)[k] = convert(value, self.t).v
-
-        return Vec([Num(self.t, each) for each in found.reshape(-1).tolist()], self.element, store)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        at = self._at(index)
-        if self.element:
-            self.data[at] = np.array(stored(value, self.t, math.prod(self.element)), self.data.dtype).reshape(self.element)
-        else:
-            self.data[at] = convert(value, self.t).v
 
 
 def _range(*args: Any) -> Any:
@@ -121,6 +72,9 @@ def _extreme(op: str) -> Any:
         return first
 
     return function
+
+
+Vec.min, Vec.max = (lambda v, f=_extreme(op): f(*v.parts) for op in ("min", "max"))
 
 
 def _select(condition: Any, x: Any, y: Any) -> Any:
@@ -202,11 +156,13 @@ def _namespace() -> dict[str, Any]:
     tack.mat = lambda rows, cols, t: matrix_type(rows, cols, t)
     for prefix, t in {"": "f32", "d": "f64", "i": "i32", "u": "u32"}.items():
         vars(tack).update({f"{prefix}vec{n}": vector_type(n, casts[t]) for n in (2, 3, 4)})
+    tack.local_array, tack.device_class = local_array, mark
+    vars(tack).update({f"atomic_{op}": atomic(word) for op, word in {"add": "+", "min": "min", "max": "max"}.items()})
     vars(tack).update({f"mat{n}": matrix_type(n, n, casts["f32"]) for n in (2, 3, 4)})
     bare = {name: function if name in ("range", "len") else lifted(function) for name, function in _BARE.items()}
     hidden = {
-        "__product": vector_product, "__parallel_range": _parallel_range, "__value": value, "__list": made, "__not": lifted(operator.not_), "any": any_of,
-        "all": all_of,
+        "__product": vector_product, "__parallel_range": _parallel_range, "__value": value, "__list": made,
+        "__not": lifted(operator.not_), "__iterate": iterate, "any": any_of, "all": all_of,
     }  # fmt: skip
     return {"tack": tack, "math": SimpleNamespace(**math_names), **bare, **hidden}
 
@@ -259,8 +215,15 @@ class _Rewrite(ast.NodeTransformer):
         assert node.value is not None
         return ast.Assign([node.target], _value(ast.Call(self.visit(node.annotation), [self.visit(node.value)], [])))
 
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        if not isinstance(node.iter, ast.Call):  # an object
+            together = ast.Constant(isinstance(node.target, ast.Name))
+            node.iter = ast.Call(ast.Name("__iterate", ast.Load()), [node.iter, together], [])
+        return self.generic_visit(node)  # type: ignore[return-value]
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        node.returns, node.decorator_list = None, []
+        node.returns = None
+        node.decorator_list = [d for d in node.decorator_list if ast.unparse(d) == "staticmethod"]
         for argument in node.args.args:
             argument.annotation = None
         node.body = [self.visit(statement) for statement in node.body]
@@ -274,8 +237,9 @@ class _Rewrite(ast.NodeTransformer):
         """K3: every iteration starts from the values that parameters and prologue locals have before the loop."""
         at = next(k for k, statement in enumerate(node.body) if isinstance(statement, ast.For))
         loop: Any = node.body[at]
-        if isinstance(loop.iter.func, ast.Name):
+        if isinstance(loop.iter.func, ast.Name) and loop.iter.func.id == "range":
             loop.iter.func.id = "__parallel_range"
+        loop.body[:0] = [copy.deepcopy(s) for s in node.body[:at] if "tack.local_array(" in ast.unparse(s)]
         before = {a.arg for a in node.args.args} | _assigned(node.body[:at])
         for name in sorted(before & _assigned(loop.body)):
             node.body.insert(at, _copy(f"__first_{name}", name))
@@ -298,13 +262,14 @@ def _value(node: ast.expr) -> ast.expr:
 
 
 def load(source: str, kernel: str = "kernel") -> Any:
-    """The kernel of a module's text, as a Python function of `Array` and `Num`."""
+    """The kernel of a module's text, as a Python function of `Array` and `Num`; a function `bind` in it makes the arguments."""
     tree = ast.parse(textwrap.dedent(source))
     tree.body = [s for s in tree.body if not isinstance(s, ast.Import | ast.ImportFrom)]
     tree = ast.fix_missing_locations(_Rewrite(kernel).visit(tree))
     namespace = _namespace()
     exec(compile(tree, f"<oracle {kernel}>", "exec"), namespace)
-    return namespace[kernel]
+    call, bind = namespace[kernel], namespace.get("bind")
+    return call if bind is None else lambda *args: call(*bind(*args))
 
 
 def run(

@@ -11,7 +11,6 @@ import zipfile
 import numpy as np
 import pytest
 
-
 import tack
 from tack.errors import UnsupportedSyntaxError
 
@@ -194,10 +193,11 @@ class Holder:
 
     if True:
         with np.errstate():
+
             @tack.kernel
             def deep(x, v):
-                for i in range(len(x)): x[i] = v * \
-  9
+                for i in range(len(x)):
+                    x[i] = v * 9
 
     @tack.func
     def half(v):
@@ -251,8 +251,10 @@ LAYOUTS = {
     "form feed": "\f\n@tack.kernel\ndef k(x, v):\n    for i in range(3):\n        x[i] = v * 3\n",
     "continued head": "@tack.kernel\ndef k(\n  x,\n  v,\n):\n    for i in range(\n3):\n        x[i] = \\\n  v \\\n * 3\n",
     "one line": "@tack.kernel\ndef k(x, v):\n    for i in range(3): x[i] = v * 3; y = 1\n",
-    "two on a line of decorators": "deco = tack.kernel\n@deco\n\n# between\n\ndef k(x, v):\n    for i in range(3):\n        x[i] = v * 3\n",
-    "text that is flush left": "if 1:\n    @tack.kernel\n    def k(x, v):\n        '''one\ntwo\n'''\n        for i in range(3):\n# flush\n"
+    "two on a line of decorators": "deco = tack.kernel\n@deco\n\n# between\n\ndef k(x, v):\n"
+    "    for i in range(3):\n        x[i] = v * 3\n",
+    "text that is flush left": "if 1:\n    @tack.kernel\n    def k(x, v):\n        '''one\ntwo\n'''\n"
+    "        for i in range(3):\n# flush\n"
     "            x[i] = (v *\n3)\n",
     "a file in Latin-1": "# -*- coding: latin-1 -*-\nname = 'größe'\n@tack.kernel\ndef k(x, größe):\n    for i in range(3):\n"
     "        x[i] = größe * 3\n",

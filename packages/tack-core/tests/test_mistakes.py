@@ -1,14 +1,14 @@
-"""The mistakes that users make most often: what is wrong, where, why, and what to write instead, for each in the table of the docs."""
+"""The mistakes that users make most often: what is wrong, where, why, and what to write instead, for each in the docs' table."""
 
 import ast
 import re
 import traceback
 
-import mistakes
 import pytest
-from mistakes import FILE, MISTAKES, complaint
 
+import mistakes
 import tack
+from mistakes import FILE, MISTAKES, complaint
 
 EACH = pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.title)
 

@@ -13,13 +13,14 @@ import token
 import tokenize
 import warnings
 
-import mistakes
 import numpy as np
 import oracle
 import pytest
 from golden import kernels as golden
+from property.check import _tack_array
 from property.generator import generate
 
+import mistakes
 import tack
 from tack.errors import UnsupportedSyntaxError
 from tack.lang.kernel import Kernel
@@ -112,7 +113,7 @@ def names_of(text, first, last):
 
 
 def check_place(error, text, mutant):
-    """The caret covers the token, or stands in its statement, or where a name of its line is used, or the message names its line."""
+    """The caret covers the token, or is in its statement or where a name of its line is used, or the message names its line."""
     _, line, col, end, what = mutant
     assert hasattr(error, "diagnostic"), f"not Tack's own error: {error!r}\n{what}\n{text}"
     span = error.diagnostic.span
@@ -132,10 +133,15 @@ def check_place(error, text, mutant):
     return "elsewhere"
 
 
-def tack_args(args):
+def elements_of(program):
+    """The shape of the components of each vector or matrix parameter."""
+    return {k: p.element for k, p in enumerate(program.params) if p.element}
+
+
+def tack_args(program, args):
     """The arguments with arrays of Tack over the same memory."""
-    wrap = lambda a: tack.array_from_ptr(a.ctypes.data, a.dtype, a.shape, writable=True, owner=a)
-    return [wrap(a) if isinstance(a, np.ndarray) else a for a in args]
+    elements = elements_of(program)
+    return [_tack_array(a, elements.get(k, ())) if isinstance(a, np.ndarray) else a for k, a in enumerate(args)]
 
 
 def may_be_run(text, mutant):
@@ -153,12 +159,12 @@ def agrees(text, name, program):
     expected = program.arguments()
     try:
         with np.errstate(all="ignore"):
-            oracle.run(text, expected, fma=oracle_fma())
+            oracle.run(text, expected, fma=oracle_fma(), elements=elements_of(program))
     except Exception:  # the mutated program has an index outside an array, or is none of the oracle's
         return None
     tack.set_debug(True)
     try:
-        load(text, name)(*tack_args(args))
+        load(text, name)(*tack_args(program, args))
     except (IndexError, ValueError):  # an index outside, a step of zero
         return None
     finally:
@@ -180,7 +186,7 @@ def test_random_kernels_with_a_broken_token(first):
     seen = []
     for seed in range(first, first + BATCH):
         program = generate(50000 + seed)
-        args = tack_args(program.arguments())
+        args = tack_args(program, program.arguments())
         for k, mutant in enumerate(mutations(program.source, seed)):
             error = refusal(mutant[0], f"<mutant {seed}.{k}>", args)
             if error is not None:

@@ -23,7 +23,7 @@ BODIES = (
     "v = a[i]\nv[i % 3] = v.x if any(a[i] > b[i]) else 2.0\nout[i] = v if all(v > -3.0) else -v",
     "n = m[i]\nn[i % 3, 1] = 0.5\nn[0, 0], n[1, 1] = n[1, 1], n[0, 0]\nout[i] = n @ a[i]",
     "out[i] = clamped(a[i], b[i].min(), 2.0) + tack.i32(b[i]) // 2",
-    "total = [0.0, 0.0, 0.0]\nfor k in range(4):\n    total += a[k] * k\n    if total.norm() > 3.0:\n        break\nout[i] = total",
+    "t = [0.0, 0.0, 0.0]\nfor k in range(4):\n    t += a[k] * k\n    if t.norm() > 3.0:\n        break\nout[i] = t",
     "t = tack.local_array(tack.vec3, 2)\nt[0] = a[i]\nt[1] = t[0].yzx\nout[i] = t[1] - t[0]",
 )
 

@@ -27,7 +27,8 @@ def three():
         (TypeError, "out[i] = c[i]", "out[i]", ("a vector of 2 cannot be stored into 'out'", "a vector of 3")),
         (TypeError, "s[i] = a[i]", "s[i]", ("a vector of 3 cannot be stored into 's', whose elements are numbers",)),
         (TypeError, "out[i].x = a[i]", "out[i].x", ("cannot be stored into a component",)),
-        (TypeError, "if a[i] > 0.0:\n    out[i] = a[i]", "a[i] > 0.0", ("as a condition", "any(...) or all(...)")),
+        (TypeError, "if a[i] > 0.0:\n    out[i] = a[i]", "a[i] > 0.0", ("a mask of 3 as a condition", "any(...) or all(...)")),
+        (TypeError, "v = a[i]\nt = len(v)", "v", ("'v' is a vector of 3 and no array",)),
         (TypeError, "while a[i]:\n    pass", "a[i]", ("as a condition",)),
         (TypeError, "out[i] = 1.0 if a[i] < 1.0 else 2.0", "a[i] < 1.0", ("as a condition",)),
         (TypeError, "t = a[i] > 0.0 and a[i] < 1.0", "a[i] > 0.0", ("Combine masks with `&`",)),
@@ -75,6 +76,20 @@ def test_mistakes_are_refused_with_their_place(kind, text, at, words) -> None:
 def test_a_vector_is_assigned_before_it_is_read() -> None:
     k = kernel("if i > 1:\n    v = a[i]\nout[i] = v", "a, out")
     refuses(NameError, lambda: k(A, three()), "local 'v' may be read before it is assigned", at="v")
+
+
+@pytest.mark.rule("V1", "N3")
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("k = 0\nwhile k < 2:\n    if k > 0:\n        out[i] = v\n    v = a[i]\n    k += 1", "v"),
+        ("v += a[i]", "v"),
+        ("v = a[i] + v", "v"),
+    ],
+)
+def test_a_vector_is_read_only_below_its_first_assignment(text, at) -> None:
+    k = kernel(text, "a, out")
+    refuses(NameError, lambda: k(A, three()), "local 'v' is read before it is assigned", at=at)
 
 
 @pytest.mark.rule("V1")

@@ -400,6 +400,19 @@ def test_vectors_live_in_locals_through_loops_and_branches() -> None:
     np.testing.assert_array_equal(value(text, A, out=three(), vec3=tack.vec3), np.tile(total - best, (4, 1)))
 
 
+@pytest.mark.rule("V1", "K2", "K3")
+def test_vectors_of_the_prologue_start_every_iteration_anew() -> None:
+    k = kernel("v.x += i\nout[i] = v + w", "a, out", before="v = a[1]\nw = v.zyx * 2.0")
+    first = VECTORS[1] + np.outer(np.arange(4), [1, 0, 0]).astype(f32)
+    np.testing.assert_array_equal(run(k, A, three()), first + VECTORS[1, ::-1] * f32(2))
+    text = "v = a[i]\nwhile any(abs(v) > 1.0) and not all(v == 0.0):\n    v *= 0.5\nout[i] = v"
+    expected = VECTORS.copy()
+    for v in expected:
+        while (np.abs(v) > 1).any():
+            v *= f32(0.5)
+    np.testing.assert_array_equal(value(text, A, out=three()), expected)
+
+
 @pytest.mark.rule("V1", "T2")
 def test_a_local_is_declared_a_vector() -> None:
     text = "v: tack.vec3 = 0.1\nw: tack.dvec3 = v\nout[i] = w"

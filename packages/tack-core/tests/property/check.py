@@ -19,8 +19,9 @@ import tack
 from tack.codegen.layout import pack_layout
 from tack.codegen.llvm_gen import emit_kernels
 from tack.ir.interpret import interpret
-from tack.ir.nodes import IRFunc, IRParam
+from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts, compile_ir
+from tack.lang.call_shape import describe_call
 from tack.lang.type_inference import default_float, infer_param_types
 from tack.runtime.cpu import CpuBackend
 from tack.runtime.cpu_cost import Cost
@@ -28,6 +29,7 @@ from tack.runtime.cpu_entry import CpuCode
 from tack.runtime.cpu_jit import compile_module, has_fma
 from tack.runtime.cpu_pool import Pool, force_fanout
 from tack.runtime.kernel_utils import _KeyProbe, resolve_variant
+from tack.runtime.variant_key import shapes_of, typed_params
 
 THREADS = (2, 3)  # beside one
 WAYS = ("interpreter", "interpreter reversed", "serial", *(f"{n} threads" for n in THREADS))
@@ -62,7 +64,7 @@ class Case:
         self.args = program.arguments()
         self.arrays = [a for a in self.args if isinstance(a, np.ndarray)]
         self.first = [a.copy() for a in self.arrays]
-        oracle.run(program.source, self.args, fma=has_fma())
+        oracle.run(program.source, self.args, fma=has_fma(), elements=program.elements())
         self.expected = [a.copy() for a in self.arrays]
         self.reset()
         path = folder / f"{name}.py"
@@ -70,7 +72,9 @@ class Case:
         namespace: dict[str, Any] = {}
         exec(compile(program.source, str(path), "exec"), namespace)
         self.kernel = namespace["kernel"]
-        self.tack_args = [_tack_array(a) if isinstance(a, np.ndarray) else a for a in self.args]
+        elements = program.elements()
+        pairs = enumerate(self.args)
+        self.tack_args = [_tack_array(a, elements.get(k, ())) if isinstance(a, np.ndarray) else a for k, a in pairs]
         self.func: IRFunc = resolve_variant(Typed(1), self.kernel, self.tack_args, specialize_disjoint=True).payload
 
     def reset(self) -> None:
@@ -80,16 +84,13 @@ class Case:
 
     def passes(self) -> dict[str, IRFunc]:
         """What each pass made of the kernel, by the pass's name, where it is typed."""
-        template = self.kernel.template()
+        template = self.kernel.template(describe_call(self.kernel.param_names, self.tack_args))
         probe = _KeyProbe(template)
         infer_param_types(template, self.tack_args, probe)
-        params = [
-            IRParam(p.name, entry._is_array, entry.type_annotation)
-            for p, entry in zip(template.params, probe.params, strict=True)
-        ]
-        shapes = {p.name: arg.shape for p, arg in zip(params, self.args, strict=True) if p.is_array}
+        params = typed_params(template, probe, self.tack_args)
+        shapes = shapes_of(params, self.tack_args)
         made: dict[str, IRFunc] = {}
-        facts = CallFacts(tuple(params), shapes, default_float(self.tack_args), self.func.disjoint_arrays, has_fma())
+        facts = CallFacts(params, shapes, default_float(self.tack_args), self.func.disjoint_arrays, has_fma())
         compile_ir(template, facts, made.__setitem__)
         return {name: func for name, func in made.items() if func.stage == "typed"}
 
@@ -106,8 +107,10 @@ class Case:
         return ""
 
 
-def _tack_array(array: np.ndarray) -> Any:
-    return tack.array_from_ptr(array.ctypes.data, array.dtype, array.shape, writable=True, owner=array)
+def _tack_array(array: np.ndarray, element: tuple[int, ...]) -> Any:
+    t = tack.vec(*element, array.dtype) if len(element) == 1 else tack.mat(*element, array.dtype) if element else array.dtype
+    shape = array.shape[: array.ndim - len(element)]
+    return tack.array_from_ptr(array.ctypes.data, t, shape, writable=True, owner=array)
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
@@ -134,7 +137,7 @@ def check_passes(programs: Sequence[Program]) -> list[Failure]:
     with tempfile.TemporaryDirectory() as folder:
         for k, program in enumerate(programs):
             case = Case(program, Path(folder), f"program_{k}")
-            oracle.run(program.source, case.args, fma=False)
+            oracle.run(program.source, case.args, fma=False, elements=program.elements())
             unfused = [a.copy() for a in case.arrays]
             for name, func in case.passes().items():
                 difference = case.difference(lambda f=func: interpret(f, case.args), unfused if name == "annotate" else None)

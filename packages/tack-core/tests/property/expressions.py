@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oracle_scalars import INT_BITS, TYPES, common_type, fits, range_of
+from property.vectors import VectorArray, VectorVar, number, truth
 
 INTS = tuple(INT_BITS)
 FLOATS = ("f32", "f64")
@@ -49,16 +50,20 @@ class ArrayParam:
     own: bool
     width: int = 0
     tame: bool = False  # small numbers alone
+    local: bool = False  # a local array: the iteration's own, whole
 
 
 @dataclass
 class Func:
-    """A device function: its parameters' types, and its results'. `array`: it takes an array of that type and an index first."""
+    """A device function: its parameters' types, and its results'. `array`: it takes an array of that type and an index first,
+    which is no local array if it does an `atomic`. `given`: what else it takes, before all."""
 
     name: str
     params: tuple[str, ...]
     results: tuple[str, ...]
     array: str = ""
+    atomic: bool = False
+    given: str = ""
 
 
 def palette(rng: random.Random) -> tuple[str, ...]:
@@ -84,6 +89,17 @@ class Writer:
     funcs: list[Func] = field(default_factory=list)
     slot: str = ""
     nested: int = 0  # indices inside indices
+    extra: list[Form] = field(default_factory=list)  # expressions that the program's features add
+    statements: list[Callable[..., None]] = field(default_factory=list)  # and statements
+    weak: list[str] = field(default_factory=list)  # names of small constants that are weak like literals
+    vectors: list[VectorVar] = field(default_factory=list)
+    vector_arrays: list[VectorArray] = field(default_factory=list)
+    vector_funcs: list[tuple[str, tuple[int, ...], str]] = field(default_factory=list)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the program is one with vectors."""
+        return bool(self.vectors or self.vector_arrays)
 
     def any_type(self) -> str:
         """A type of the program's palette, now and then any other."""
@@ -109,6 +125,8 @@ class Writer:
     def literal(self, t: str) -> str:
         """A weak literal, or a sum of some, that stays weak and fits `t`."""
         rng = self.rng
+        if self.weak and rng.random() < 0.2:
+            return rng.choice(self.weak)
         if t in FLOATS:
             usual = ["0.1", "0.3", "1.7", "-2.3", "3.14", "-0.77", "1.1", "-1.9"]
             edges = ["0.0", "-0.0", "0.5", "1.0", "-2.5", "3", "-1", "1e-3", "1e30", "16777217", "math.inf", "HALF"]
@@ -170,6 +188,8 @@ class Writer:
         """A truth value."""
         rng = self.rng
         kind = rng.randrange(10) if d > 0 else 0
+        if d > 0 and self.has_vectors and rng.random() < 0.2:
+            return truth(self, d - 1)
         if kind < 5:
             a, b = self.pair(self.any_type())
             relation = rng.choice(["<", "<=", ">", ">=", "==", "!="])
@@ -198,6 +218,10 @@ class Writer:
         """An expression of type `t`, at most `d` deep."""
         if d <= 0 or self.rng.random() < 0.12:
             return self.leaf(t)
+        if self.has_vectors and self.rng.random() < 0.25:
+            return number(self, t, d - 1)
+        if self.extra and self.rng.random() < 0.08:
+            return self.rng.choice(self.extra)(self, t, d - 1) or self.leaf(t)
         forms = _FLOAT_FORMS if t in FLOATS else _INT_FORMS
         form = self.rng.choices(*forms)[0]
         return form(self, t, d - 1) or self.leaf(t)
@@ -217,13 +241,13 @@ class Writer:
 
     def call(self, func: Func, d: int) -> str:
         """A call of a device function; "" if no array serves."""
-        args = [self.expr(t, d) for t in func.params]
+        args = [*([func.given] if func.given else []), *(self.expr(t, d) for t in func.params)]
         if func.array:
-            own = [a for a in self.arrays if a.own and a.type == func.array and len(a.shape) == 1] if self.slot else []
-            if not own:
+            fit = [a for a in self.arrays if (a.own or (a.local and not func.atomic)) and a.type == func.array and len(a.shape) == 1]
+            if not fit or not self.slot:
                 return ""
-            array = self.rng.choice(own)
-            args = [array.name, f"{self.slot} * {array.width} + {self.small(array.width)}", *args]
+            array = self.rng.choice(fit)
+            args = [array.name, f"{'' if array.local else f'{self.slot} * {array.width} + '}{self.small(array.width)}", *args]
         return f"{func.name}({', '.join(args)})"
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 from oracle_scalars import common_type, range_of
+from property import memory, vectors
 from property.expressions import FLOATS, INTS, ArrayParam, Func, Var, Writer, palette
+from property.vectors import VectorArray, function
 
 SLOTS = 9  # the most iterations of a program
 SLOT_BYTES = 32
@@ -56,7 +58,10 @@ def dtype(t: str) -> np.dtype[Any]:
 
 @dataclass
 class Param:
-    """A parameter: an array of `type` and `shape` that views buffer `buffer`, or a number."""
+    """A parameter: an array of `type` and `shape` that views buffer `buffer`, or a number.
+
+    `element`: the shape of the components of each element.
+    """
 
     name: str
     type: str = ""
@@ -64,6 +69,8 @@ class Param:
     buffer: int = 0
     value: Any = None
     tame: bool = False
+    element: tuple[int, ...] = ()
+    whole: bool = False  # integers alone
 
 
 @dataclass
@@ -83,10 +90,16 @@ class Program:
             if not p.type:
                 args.append(p.value)
                 continue
+            shape = (*p.shape, *p.element)
             if p.buffer not in buffers:
-                buffers[p.buffer] = random_values(rng, p.type, math.prod(p.shape), p.tame).view(np.uint8)
-            args.append(buffers[p.buffer].view(dtype(p.type)).reshape(p.shape))
+                values = random_values(rng, p.type, math.prod(shape), p.tame)
+                buffers[p.buffer] = (np.floor(values) if p.whole and p.type in FLOATS else values).view(np.uint8)
+            args.append(buffers[p.buffer].view(dtype(p.type)).reshape(shape))
         return args
+
+    def elements(self) -> dict[int, tuple[int, ...]]:
+        """The shape of the components of those arguments, by position, that are arrays of vectors or matrices."""
+        return {k: p.element for k, p in enumerate(self.params) if p.element}
 
     def text(self) -> str:
         """The program as a file that `read` reads: its arguments in a comment, then its source."""
@@ -98,7 +111,7 @@ def read(text: str) -> Program:
     """The program in a file that `Program.text` wrote."""
     head, _, source = text.partition("\n")
     facts = json.loads(head.removeprefix("# "))
-    params = [Param(**{**p, "shape": tuple(p["shape"])}) for p in facts["params"]]
+    params = [Param(**{**p, "shape": tuple(p["shape"]), "element": tuple(p.get("element", ()))}) for p in facts["params"]]
     return Program(facts["seed"], source, params)
 
 
@@ -118,9 +131,9 @@ def random_values(rng: np.random.Generator, t: str, count: int, tame: bool) -> n
     return np.where(kind < 0.15, special, np.where(kind < 0.3, bits, small))
 
 
-def generate(seed: int) -> Program:
-    """The program of a seed."""
-    return _Builder(random.Random(seed)).program(seed)
+def generate(seed: int, features: bool = True) -> Program:
+    """The program of a seed. `features`: it may have local arrays, atomics and objects."""
+    return _Builder(random.Random(seed), features).program(seed)
 
 
 @dataclass
@@ -143,27 +156,41 @@ class _Block:
 class _Builder:
     """Builds one program."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, features: bool) -> None:
         self.rng = rng
+        self.has_local = features and rng.random() < 0.3
+        self.has_atomics = features and rng.random() < 0.25
+        self.accumulators: list[tuple[ArrayParam, str]] = []
+        self.whole_funcs: list[tuple[str, str]] = []
         self.types = palette(rng)
         self.params: list[Param] = []
         self.budget = 0
         self.used: set[str] = set()
+        self.vector_arrays: list[VectorArray] = []
+        self.vector_funcs: list[tuple[str, tuple[int, ...], str]] = []
 
     # ----------------------------------------------------------------------------------------------------- whole
 
     def program(self, seed: int) -> Program:
         rng = self.rng
         arrays = self.make_arrays()
-        default = "f64" if any(a.type == "f64" for a in arrays) else "f32"
+        self.vector_arrays = self.make_vector_arrays() if rng.random() < 0.4 else []
+        self.accumulators = memory.make_accumulators(self) if self.has_atomics else []
+        default = "f64" if any(p.type == "f64" for p in self.params) else "f32"
         scalars = self.make_scalars(default)
         lines = _HEAD.splitlines()
         funcs: list[Func] = []
         for k in range(rng.choice([0, 1, 1, 2, 3])):
             lines += self.make_func(k, default, funcs)
+        if self.vector_arrays and rng.random() < 0.6:
+            lines += self.make_vector_func(default)
+        if self.has_local and rng.random() < 0.5:
+            lines += memory.whole_function(self, Writer(rng, self.types, default, [_SEVEN]), "whole")
         rng.shuffle(self.params)
         lines += ["", "@tack.kernel", f"def kernel({', '.join(p.name for p in self.params)}):"]
-        lines += self.make_body(Writer(rng, self.types, default, [*scalars, _SEVEN], arrays, funcs))
+        w = Writer(rng, self.types, default, [*scalars, _SEVEN], arrays, funcs)
+        w.vector_arrays, w.vector_funcs = self.vector_arrays, self.vector_funcs
+        lines += self.make_body(w)
         return Program(seed, "\n".join(lines) + "\n", self.params)
 
     def make_arrays(self) -> list[ArrayParam]:
@@ -189,6 +216,27 @@ class _Builder:
             arrays.append(ArrayParam(f"in{k}", t, shape, False, tame=tame))
             self.params.append(Param(f"in{k}", t, shape, 100 + k, tame=tame))
         return arrays
+
+    def add_param(self, name: str, **facts: Any) -> None:
+        self.params.append(Param(name, **facts))
+
+    def make_vector_arrays(self) -> list[VectorArray]:
+        """One or two arrays of vectors or matrices that iterations own, and one to read."""
+        rng = self.rng
+        made: list[VectorArray] = []
+        for k in range(rng.choice([1, 1, 2])):
+            element, t = rng.choice([(2,), (3,), (3,), (4,), (2, 2), (2, 3), (3, 3), (7,)]), rng.choice(self.types)
+            made.append(VectorArray(f"vec{k}", element, t, SLOTS * 2, True, 2))
+            self.params.append(Param(made[-1].name, t, (SLOTS * 2,), 200 + k, tame=rng.random() < 0.5, element=element))
+        if rng.random() < 0.4:
+            made.append(VectorArray("rest", made[0].shape, made[0].type, 2, False))
+            self.params.append(Param("rest", made[0].type, (2,), 300, tame=True, element=made[0].shape))
+        return made
+
+    def make_vector_func(self, default: str) -> list[str]:
+        w = Writer(self.rng, self.types, default, [_SEVEN])
+        w.vector_funcs = self.vector_funcs
+        return function(w, f"g{len(self.vector_funcs)}", self.rng)
 
     def make_scalars(self, default: str) -> list[Var]:
         rng = self.rng
@@ -232,7 +280,9 @@ class _Builder:
         names = [*(["arr", "at"] if array else []), *(p.name for p in params)]
         block = _Block(results=results)
         if array:
-            block.add(f"arr[at] {rng.choice(['=', '+='])} tack.{array}({w.expr(rng.choice(params).type, 1)})")
+            value = f"tack.{array}({w.expr(rng.choice(params).type, 1)})"
+            func.atomic = self.has_atomics and rng.random() < 0.5
+            block.add(f"tack.atomic_add(arr, at, {value})" if func.atomic else f"arr[at] {rng.choice(['=', '+='])} {value}")
         self.budget = rng.randint(0, 3)
         self.statements(w, block)
         block.add(self.return_text(w, results))
@@ -258,8 +308,19 @@ class _Builder:
         for a in [a for a in w.arrays if len(a.shape) == 2][:1]:
             top.add(f"h, w = {a.name}.shape")
             w.variables += [Var("h", "i64"), Var("w", "i64")]
+        early = [memory.declaration(self, w) for _ in range(rng.randint(0, 1))] if self.has_local else []
+        for _, text in early:
+            top.add(text)
         block = self.parallel_loop(w, top)
         w.funcs = everything
+        if self.has_atomics:
+            w.extra.append(memory.old_value)
+            w.statements.append(lambda b, w, block: block.add(memory.accumulate(w, b.accumulators)))
+        if self.has_local:
+            w.extra.append(lambda w, t, d: memory.whole_call(w, t, d, self.whole_funcs))
+            w.statements.append(memory.local_statement)
+        for array, _ in early:
+            memory.fill(self, w, block, array)
         for _ in range(rng.randint(1, 3)):
             self.new_local(w, block)
         self.budget = rng.randint(2, 8)
@@ -269,6 +330,10 @@ class _Builder:
             array = rng.choice([a for a in own if a.type == v.type] or own)
             at = f"{w.slot}, {k % array.width}" if len(array.shape) == 2 else f"{w.slot} * {array.width} + {k % array.width}"
             block.add(f"{array.name}[{at}] = {v.name}")
+        for v in w.vectors:
+            array = rng.choice(own)
+            at = f"{w.slot}, 0" if len(array.shape) == 2 else f"{w.slot} * {array.width}"
+            block.add(f"{array.name}[{at}] = {v.name}[{', '.join(str(rng.randrange(n)) for n in v.shape)}]")
         for array in own:
             for _ in range(2 if array.type in FLOATS else 1):
                 block.add(f"{w.element(array)} = {w.expr(array.type if rng.random() < 0.7 else w.any_type(), 2)}")
@@ -318,14 +383,21 @@ class _Builder:
 
     def nested(self, w: Writer, block: _Block, count: int) -> None:
         """A block of `count` statements with a scope of its own."""
-        outer = list(w.variables)
+        outer, outer_vectors, outer_arrays = list(w.variables), list(w.vectors), list(w.arrays)
         for _ in range(count):
             self.budget -= 1
             self.statement(w, block)
-        w.variables = outer
+        w.variables, w.vectors, w.arrays = outer, outer_vectors, outer_arrays
 
     def statement(self, w: Writer, block: _Block) -> None:
         rng = self.rng
+        if w.has_vectors and rng.random() < 0.4:
+            for line in vectors.statement(w, lambda: self.fresh(w, "i32").name):
+                block.add(line)
+            return
+        if w.statements and rng.random() < 0.3:
+            rng.choice(w.statements)(self, w, block)
+            return
         simple = [self.new_local, self.assign, self.augment, self.swap, self.two_results, self.call_statement]
         stores = [self.store, self.augmented_store] if w.slot else []
         compound = [self.if_statement, self.for_statement, self.while_statement] if block.indent < 5 else []

@@ -43,7 +43,7 @@ class VectorArray:
 def type_text(w: Writer, shape: Shape, t: str) -> str:
     """A vector or matrix type, by its short name or in full."""
     if len(shape) == 1:
-        short = t in _SHORT and w.rng.random() < 0.5
+        short = t in _SHORT and shape[0] <= 4 and w.rng.random() < 0.5
         return f"tack.{_SHORT[t]}vec{shape[0]}" if short else f"tack.vec({shape[0]}, tack.{t})"
     short = t == "f32" and shape[0] == shape[1] and w.rng.random() < 0.5
     return f"tack.mat{shape[0]}" if short else f"tack.mat({shape[0]}, {shape[1]}, tack.{t})"
@@ -175,6 +175,8 @@ def _select(w: Writer, shape: Shape, t: str, d: int) -> str:
 
 def _swizzle(w: Writer, shape: Shape, t: str, d: int) -> str:
     n = w.rng.choice([2, 3, 4])
+    if shape[0] > len(LETTERS):
+        return ""
     return f"{vector(w, (n,), t, d)}.{''.join(w.rng.choices(LETTERS[:n], k=shape[0]))}"
 
 
@@ -184,6 +186,8 @@ def _cross(w: Writer, shape: Shape, t: str, d: int) -> str:
 
 def _matrix_times_vector(w: Writer, shape: Shape, t: str, d: int) -> str:
     k = w.rng.choice([2, 3])
+    if shape[0] > 4:
+        return ""
     if w.rng.random() < 0.5:
         return f"({vector(w, (k,), t, d)} @ {vector(w, (k, shape[0]), t, d)})"
     return f"({vector(w, (shape[0], k), t, d)} @ {vector(w, (k,), t, d)})"
@@ -289,7 +293,7 @@ def _new(w: Writer, fresh: Callable[[], str]) -> list[str]:
     value, name = vector(w, shape, t, 2), fresh()
     w.vectors.append(VectorVar(name, shape, t))
     if w.rng.random() < 0.2:
-        full = f"tack.{_SHORT[t]}vec{shape[0]}" if t in _SHORT and len(shape) == 1 else ""
+        full = f"tack.{_SHORT[t]}vec{shape[0]}" if t in _SHORT and len(shape) == 1 and shape[0] <= 4 else ""
         return [f"{name}: {full} = {value}"] if full else [f"{name} = {value}"]
     return [f"{name} = {_typed(w, shape, t, value)}"]
 
@@ -349,7 +353,7 @@ def _element_component(w: Writer, fresh: Callable[[], str]) -> list[str]:
 def function(w: Writer, name: str, rng: Any) -> list[str]:
     """A device function of a vector and a number, which changes its own copy of the vector."""
     shape, t = w.rng.choice([(2,), (3,), (2, 2)]), w.any_type()
-    w.vectors = [VectorVar("v", shape, t)]
+    w.vectors, w.variables = [VectorVar("v", shape, t)], [*w.variables, type(w.variables[0])("s", t)]
     lines = [f"    v{component(w, shape)} = tack.{t}({w.expr(w.any_type(), 1)})"] if rng.random() < 0.5 else []
     if rng.random() < 0.4:
         lines += [f"    if {w.condition(1)}:", f"        return tack.{t}({vector(w, shape, t, 1)})"]

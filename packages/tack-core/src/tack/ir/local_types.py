@@ -169,7 +169,8 @@ class _Search:
         return sound
 
     def _stays_weak(self, name: str, types: list[AType]) -> bool:
-        return name in self.weak and not (name in self.joined and any(isinstance(t, ScalarType) and _typed(t) for t in types))
+        typed = any(isinstance(t, ScalarType) and (t.is_int or t.kind == "float") for t in types)
+        return name in self.weak and not (typed and name in self.joined)
 
     def _loose(self, name: str, types: list[AType]) -> AType:
         """The join of the typed values; literals alone are not known yet, unless the local stays weak."""

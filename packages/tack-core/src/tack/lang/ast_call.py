@@ -29,8 +29,9 @@ _TEXT = "Text goes to `print` alone; kernels compute with numbers."
 _BEFORE = "Do it before the launch, and pass numbers and arrays."
 _BUILTINS = {  # what to write instead of builtins that programs often call
     "sum": "Add the elements in a loop: `total += a[k]`.", "enumerate": _OVER_ELEMENTS, "zip": _OVER_ELEMENTS,
-    "reversed": "Count down: `for k in range(n - 1, -1, -1)`.", "divmod": "Write `a // b` and `a % b`.", "str": _TEXT, "repr": _TEXT,
-    "format": _TEXT, "list": "Write tack.local_array(dtype, n).", "open": _BEFORE, "input": _BEFORE, "sorted": _BEFORE,
+    "reversed": "Count down: `for k in range(n - 1, -1, -1)`.", "divmod": "Write `a // b` and `a % b`.", "str": _TEXT,
+    "repr": _TEXT, "format": _TEXT, "list": "Write tack.local_array(dtype, n).", "open": _BEFORE, "input": _BEFORE,
+    "sorted": _BEFORE,
     "isinstance": "Leave it out: every name has one type, known when the kernel is compiled.",
 }  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "min", "max", "any", "all", "std", "var", "prod")
@@ -233,7 +234,8 @@ class CallLowering(ExprLowering):
         if isinstance(value, type):
             return self._refused(node, f"class `{dotted}`", "Kernels make no objects; use numbers and arrays.")
         if not callable(value):
-            return self.error(TypeError, node, f"'{dotted}' is a {type(value).__name__} and no function")
+            message = f"'{dotted}' is a {type(value).__name__} and no function"
+            return self.error(TypeError, node, message, "Leave the parentheses out, or call a @tack.func function.")
         return self._refused(node, f"`{dotted}`, an ordinary Python function,", "")
 
 

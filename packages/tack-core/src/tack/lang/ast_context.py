@@ -97,6 +97,7 @@ class Context:
         self.arrays: dict[str, IRLocalArray] = {}  # local and shared ones
         self.elements: dict[str, tuple[int, ...]] = {}  # the shape of an element's components, of arrays of vectors
         self.ranks: list[IRRank] = []
+        self.unassigned: dict[str, ast.AST] = {}  # locals that were read and not assigned so far, and where
         self.calls: list[tuple[Func, tuple[str, ...]]] = []
         self.called_at: Span | None = None  # where the kernel calls the function being inlined
         self.inlined = 0
@@ -152,6 +153,7 @@ class Context:
         """The local that assignments of a number to `name` go to, made when first seen."""
         bound = self.scope.vars.get(name)
         if isinstance(bound, IRName) and bound.name in self.locals:
+            self.unassigned.pop(bound.name, None)
             return bound.name
         if isinstance(bound, Vector):
             message = f"'{name}' is {described(bound.shape)} and is assigned a number here"
@@ -173,6 +175,9 @@ class Context:
                 self.locals[each.name] = IRLocal(each.name, name, group=first.name)
             self.scope.vars[name] = bound = made
         here = bound.shape if isinstance(bound, Vector) else ()
+        if isinstance(bound, IRName) and bound.name in self.unassigned:
+            message = f"local '{name}' is read before it is assigned"
+            raise self.error(NameError, self.unassigned[bound.name], message, "Assign it a first value before.")
         if here != shape:
             message = f"'{name}' is {described(here)} and is assigned {described(shape)} here"
             raise self.error(TypeError, node, message, "Use another name.")

@@ -262,7 +262,9 @@ class ExprLowering(ClassLowering):
             if self.is_array_later(node):
                 message = f"local array '{node.id}' is used before it is declared"
                 raise self.error(NameError, node, message, "Declare it before, in front of the loop perhaps.")
-            if node.id in self.scope.parsed.params:
+            if isinstance(bound, Vector):
+                message = f"'{node.id}' is {described(bound.shape)} and no array"
+            elif node.id in self.scope.parsed.params:
                 message = f"'{node.id}' holds a number here (it is assigned, or was passed one), so it is no array"
             else:
                 message = f"local '{node.id}' is a number and no array"
@@ -372,7 +374,9 @@ class ExprLowering(ClassLowering):
             raise self.object_is_no_value(self.scope.objects[node.id], node)
         parsed = self.scope.parsed
         if node.id in parsed.stores:
-            return IRName(self.variable(node.id, node), None, self.span(node))
+            local = self.variable(node.id, node)
+            self.unassigned[local] = node
+            return IRName(local, None, self.span(node))
         if node.id in parsed.loop_names:
             remedy = "Copy it to another local inside the loop."
             raise self.error(NameError, node, f"loop variable '{node.id}' exists only inside its loop", remedy)

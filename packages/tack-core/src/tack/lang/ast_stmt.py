@@ -167,9 +167,7 @@ class StatementLowering(MemoryLowering):
     def _augmented(self, node: ast.AugAssign) -> None:
         target, span = node.target, self.span(node)
         if isinstance(target, ast.Name):
-            bound, at = self.scope.vars.get(target.id), self.span(target)
-            first = self.vector_at(bound, at) if isinstance(bound, Vector) else IRName(self.variable(target.id, target), None, at)
-            old, value = self.in_order((lambda: first, lambda: self.value(node.value)))
+            old, value = self.in_order((lambda: self.value(target), lambda: self.value(node.value)))
             self._bind_name(target, self.operation(node.op, old, value, span), span)
         else:
             place = self.place(target, again=True)

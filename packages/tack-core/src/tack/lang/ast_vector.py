@@ -103,7 +103,8 @@ class VectorLowering(Context):
     def condition(self, value: Value, node: ast.AST) -> IRExpr:
         """`value` where a condition is needed; TypeError for a mask."""
         if isinstance(value, Vector):
-            message = f"{described(value.shape)} as a condition: each component is true or false on its own"
+            what = f"a mask of {value.shape[0]}" if _is_mask(value) else described(value.shape)
+            message = f"{what} as a condition: each component is true or false on its own"
             raise self.error(TypeError, node, message, "Write any(...) or all(...) around it, or tack.select(mask, a, b).")
         return value
 
@@ -437,6 +438,10 @@ class VectorLowering(Context):
     def vector_at(self, value: Vector, span: Span) -> Vector:
         """A vector of names as it is read at another place."""
         return Vector(value.shape, tuple([at(each, span) if is_fixed(each) else each for each in value.components]), span)
+
+
+def _is_mask(value: Vector) -> bool:
+    return not value.is_matrix and all(map(is_truth, value.components))
 
 
 def _positions(shape: tuple[int, ...], span: Span | None) -> list[tuple[IRConst, ...]]:
