@@ -161,8 +161,8 @@ def _namespace() -> dict[str, Any]:
     vars(tack).update({f"mat{n}": matrix_type(n, n, casts["f32"]) for n in (2, 3, 4)})
     bare = {name: function if name in ("range", "len") else lifted(function) for name, function in _BARE.items()}
     hidden = {
-        "__product": vector_product, "__parallel_range": _parallel_range, "__value": value, "__list": made,
-        "__not": lifted(operator.not_), "__iterate": iterate, "any": any_of, "all": all_of,
+        "__product__": vector_product, "__parallel_range__": _parallel_range, "__value__": value, "__list__": made,
+        "__not__": lifted(operator.not_), "__iterate__": iterate, "any": any_of, "all": all_of,
     }  # fmt: skip
     return {"tack": tack, "math": SimpleNamespace(**math_names), **bare, **hidden}
 
@@ -187,7 +187,7 @@ class _Rewrite(ast.NodeTransformer):
         found = _mult(node)
         if found is None:
             return self.visit(node)
-        call = ast.Call(ast.Name("__product", ast.Load()), [self.visit(found.left), self.visit(found.right)], [])
+        call = ast.Call(ast.Name("__product__", ast.Load()), [self.visit(found.left), self.visit(found.right)], [])
         return call if node is found else ast.UnaryOp(ast.USub(), call)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -205,11 +205,11 @@ class _Rewrite(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return ast.Call(ast.Name("__not", ast.Load()), [operand], [])
+            return ast.Call(ast.Name("__not__", ast.Load()), [operand], [])
         return ast.UnaryOp(node.op, operand)
 
     def visit_List(self, node: ast.List) -> ast.expr:
-        return ast.Call(ast.Name("__list", ast.Load()), [ast.List([self.visit(part) for part in node.elts], ast.Load())], [])
+        return ast.Call(ast.Name("__list__", ast.Load()), [ast.List([self.visit(part) for part in node.elts], ast.Load())], [])
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         assert node.value is not None
@@ -218,7 +218,7 @@ class _Rewrite(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.stmt:
         if not isinstance(node.iter, ast.Call):  # an object
             together = ast.Constant(isinstance(node.target, ast.Name))
-            node.iter = ast.Call(ast.Name("__iterate", ast.Load()), [node.iter, together], [])
+            node.iter = ast.Call(ast.Name("__iterate__", ast.Load()), [node.iter, together], [])
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
@@ -238,8 +238,9 @@ class _Rewrite(ast.NodeTransformer):
         at = next(k for k, statement in enumerate(node.body) if isinstance(statement, ast.For))
         loop: Any = node.body[at]
         if isinstance(loop.iter.func, ast.Name) and loop.iter.func.id == "range":
-            loop.iter.func.id = "__parallel_range"
-        loop.body[:0] = [copy.deepcopy(s) for s in node.body[:at] if "tack.local_array(" in ast.unparse(s)]
+            loop.iter.func.id = "__parallel_range__"
+        declares = lambda s: any(isinstance(n, ast.Attribute) and n.attr == "local_array" for n in ast.walk(s))  # noqa: E731
+        loop.body[:0] = [copy.deepcopy(s) for s in node.body[:at] if declares(s)]
         before = {a.arg for a in node.args.args} | _assigned(node.body[:at])
         for name in sorted(before & _assigned(loop.body)):
             node.body.insert(at, _copy(f"__first_{name}", name))
@@ -258,7 +259,7 @@ def _copy(target: str, source: str) -> ast.stmt:
 
 
 def _value(node: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name("__value", ast.Load()), [node], [])
+    return ast.Call(ast.Name("__value__", ast.Load()), [node], [])
 
 
 def load(source: str, kernel: str = "kernel") -> Any:

@@ -22,13 +22,12 @@ from property.generator import generate
 import tack
 import tack.runtime.dispatch  # fills the launch slot, which the recorder stands in for
 from tack import hooks
-from tack.ir.facts import written_array_params
+from tack.ir.facts import atomic_targets, written_array_params
 from tack.ir.nodes import IRFunc, IRLoad
 from tack.ir.walk import walk
-from tack.lang.array import Array
 from tack.runtime.cpu_jit import has_fma
 from tack.testing.suite import run_cells
-from tack.testing.targets import typed
+from tack.testing.targets import host_args, typed
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 SEEDS = 1000  # not the programs of test_property
@@ -40,14 +39,21 @@ SEEDS = 1000  # not the programs of test_property
 def test_random_kernels_emitted_as_c_agree_with_the_oracle(batch: int, tmp_path: Path) -> None:
     seeds = range(SEEDS + batch * UNIT, SEEDS + (batch + 1) * UNIT)
     cases = [Case(generate(seed), tmp_path, f"program_{seed}") for seed in seeds]
+    cases = [case for case in cases if not _has_narrow_atomics(case.func)]
     kernels = [(case.func, f"k{k}") for k, case in enumerate(cases)]
     compile_all(kernels)
     unit = HostUnit(kernels, tmp_path)
     judged = [pair for pair in zip(cases, kernels, strict=True) if not _prologue_may_change(*pair[1])]
-    assert len(judged) > UNIT // 2
+    assert len(judged) > UNIT // 4
     for case, (_, entry) in judged:
         wrong = case.difference(lambda case=case, entry=entry: unit.run(entry, case.args))
         assert not wrong, f"seed {case.program.seed}: {wrong}\n{case.program.source}"
+
+
+def _has_narrow_atomics(func: IRFunc) -> bool:
+    """Whether an atomic's target has elements of 8 or 16 bits, which CUDA has no atomics on."""
+    targets = atomic_targets(func)
+    return any(p.name in targets and p.type is not None and p.type.bits < 32 for p in func.params)
 
 
 def _prologue_may_change(func: IRFunc, _entry: str) -> bool:
@@ -67,6 +73,11 @@ def test_the_conformance_suite_emitted_as_c(tmp_path: Path) -> None:
     compile_all(target.kernels)
 
 
+def _held(kernel: Any, args: Any) -> list[Any]:
+    """The arguments as compiled code takes them, arrays as they are now."""
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in host_args(kernel, args)]
+
+
 class Recorder:
     """Stands in the launch slot: keeps each kernel's first call as typed IR, arguments before, and arrays after."""
 
@@ -75,10 +86,10 @@ class Recorder:
         self.calls: dict[str, tuple[IRFunc, list[Any], list[Any]]] = {}
 
     def __call__(self, kernel: Any, args: Any, kwargs: Any) -> Any:
-        before = [a.numpy() if isinstance(a, Array) else a for a in args]
+        before = _held(kernel, args)
         func = typed(kernel, args, fma=has_fma())
         result = self.launch(kernel, args, kwargs)
-        self.calls.setdefault(func.name, (func, before, [a.numpy() if isinstance(a, Array) else a for a in args]))
+        self.calls.setdefault(func.name, (func, before, _held(kernel, args)))
         return result
 
     def check(self, folder: Path) -> None:

@@ -195,7 +195,7 @@ def test_random_kernels_do_the_same_in_debug_mode(seeds: range, tmp_path: Path) 
     for seed in seeds:
         case = Case(generate(seed), tmp_path, f"program_{seed}")
         try:
-            wrong = case.difference(lambda case=case: case.kernel(*case.tack_args))
+            wrong = case.difference(lambda case=case: case.kernel(*case.given))
         except ValueError as error:
             if "the step of this `range` is 0" not in str(error):
                 raise

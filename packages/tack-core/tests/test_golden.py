@@ -17,6 +17,7 @@ from tack.codegen.cuda_gen import CUDA
 from tack.codegen.llvm_gen import emit_module
 from tack.ir.nodes import IRFunc
 from tack.ir.printer import print_ir
+from tack.lang.call_shape import describe_call
 from tack.testing.targets import typed
 
 FOLDER = Path(kernels.__file__).parent
@@ -27,8 +28,13 @@ def stage(name: str) -> IRFunc:
     return typed(getattr(kernels, name), kernels.CALLS[name], fma=True)
 
 
+def template(name: str) -> IRFunc:
+    kernel = getattr(kernels, name)
+    return kernel.template(describe_call(kernel.param_names, kernels.CALLS[name]))
+
+
 FORMS: dict[str, Callable[[str], str]] = {
-    "lowered.txt": lambda name: print_ir(getattr(kernels, name).template()),
+    "lowered.txt": lambda name: print_ir(template(name)),
     "typed.txt": lambda name: print_ir(stage(name)),
     "ll": lambda name: emit_module(stage(name)),
     "cu": lambda name: emit_kernel(stage(name), CUDA, name),

@@ -1,13 +1,28 @@
 """What is refused of vectors: each mistake with its place, the words that say why, and nothing stored (V1, V2)."""
 
 import pytest
-from rule_tools import kernel, refuses
+from rule_tools import functions, kernel, refuses
 from vector_tools import VECTORS, array
 
 import tack
 from tack.errors import UnsupportedSyntaxError
 
 A = array(VECTORS, tack.vec3)
+
+
+FUNCTIONS = functions("""
+@tack.func
+def either(i):
+    if i > 0:
+        return [1.0, 2.0]
+    return [1.0, 2.0, 3.0]
+
+@tack.func
+def number(i):
+    if i > 0:
+        return 1.0
+    return [1.0, 2.0, 3.0]
+""")
 
 
 def three():
@@ -57,6 +72,9 @@ def three():
         (TypeError, "for k in range(a[i]):\n    pass", "a[i]", ("where one number is needed",)),
         (TypeError, "t = [1, a[i]]", "[1, a[i]]", ("a list of a number, a vector of 3",)),
         (TypeError, "t = [1]", "[1]", ("a list of 1",)),
+        (ValueError, "v = a[i]\nx, y = v", "x, y = v", ("1 value for 2 targets", "`x, y = v.x, v.y`")),
+        (TypeError, "out[i] = either(i)", "return [1.0, 2.0, 3.0]", ("a vector of 3 here and a vector of 2 elsewhere",)),
+        (TypeError, "out[i] = number(i)", "return [1.0, 2.0, 3.0]", ("a vector of 3 here and a number elsewhere",)),
         (UnsupportedSyntaxError, "[t, u] = 1, 2", "[t, u]", ("a list of targets",)),
         (UnsupportedSyntaxError, "v = a[i]\nv.xy = 1.0", "v.xy", ("one by one",)),
         (UnsupportedSyntaxError, "(a[i] + c[i]).x = 2.0", "(a[i] + c[i]).x", ("assigning an attribute",)),
@@ -67,7 +85,7 @@ def three():
     ],
 )  # fmt: skip
 def test_mistakes_are_refused_with_their_place(kind, text, at, words) -> None:
-    k = kernel(text, "a, c, m, s, out", vec3=tack.vec3, vec4=tack.vec4, K=tack.constant(5))
+    k = kernel(text, "a, c, m, s, out", vec3=tack.vec3, vec4=tack.vec4, K=tack.constant(5), **FUNCTIONS)
     arrays = [A, tack.zeros(4, tack.vec2), tack.zeros(4, tack.mat3), tack.zeros(4)]
     refuses(kind, lambda: k(*arrays, three()), "'k'", *words, at=at)
 

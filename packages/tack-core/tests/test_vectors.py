@@ -41,6 +41,7 @@ def rows(*columns):
         ("vec3(7.0, a[i].xy)", lambda: rows(7, VECTORS[:, 0], VECTORS[:, 1])),
         ("tack.vec(3)(1.0, 2.0, 3.0)", lambda: rows(1, 2, 3)),
         ("tack.vec(N, tack.i16)(70000, -1.9, i)", lambda: rows(4464, -1, [0, 1, 2, 3])),
+        ("tack.vec(3, np.float64)(0.1, 1, i)", lambda: rows(0.1, 1, [0, 1, 2, 3])),
         ("tack.vec(3, dtype=tack.u8)(257, -1, i)", lambda: rows(1, 255, [0, 1, 2, 3])),
         ("V(0.1, 1.0, i)", lambda: rows(0.1, 1, [0, 1, 2, 3])),
         ("tack.ivec3(a[i])", lambda: np.trunc(VECTORS)),
@@ -52,7 +53,7 @@ def rows(*columns):
     ],
 )
 def test_constructors(text, expected) -> None:
-    names = {"N": tack.constant(3), "V": tack.vec(3, tack.f64), "UP": tack.constant((0, 0, 1), tack.vec3)}
+    names = {"N": tack.constant(3), "V": tack.vec(3, tack.f64), "UP": tack.constant((0, 0, 1), tack.vec3), "np": np}
     for short in ("vec2", "vec3"):
         names[short] = getattr(tack, short)
     np.testing.assert_array_equal(value(text, A, out=three(), **names), expected())
@@ -143,6 +144,9 @@ def fma_64(x, y, z):
         ("int(a[i])", lambda: np.trunc(VECTORS)),
         ("float(int(b[i]))", lambda: np.trunc(OTHERS)),
         ("tack.u8(a[i])", lambda: np.clip(np.trunc(VECTORS), 0, 255)),
+        ("tack.fma(a[i], 2.0, b[i])", lambda: fma(VECTORS, f32(2), OTHERS)),
+        ("tack.bitcast(tack.f32, tack.bitcast(tack.u32, a[i]) ^ 0x80000000)", lambda: -VECTORS),
+        ("popcount(tack.ivec3(abs(a[i])))", lambda: np.bitwise_count(np.abs(VECTORS).astype(np.int32))),
         ("a[i] if i % 2 == 0 else b[i]", lambda: np.where(np.arange(4)[:, None] % 2 == 0, VECTORS, OTHERS)),
         ("a[i] if i > 1 else 0.5", lambda: np.where(np.arange(4)[:, None] > 1, VECTORS, f32(0.5))),
         ("0 if i > 1 else a[i] + 1", lambda: np.where(np.arange(4)[:, None] > 1, f32(0), VECTORS + f32(1))),
@@ -192,6 +196,10 @@ def test_integers_divide_and_have_norms_as_floats() -> None:
         ("a[i] * b[i] - b[i] * a[i]", lambda: np.zeros((4, 3), f32)),
         ("vec3(a[i].x * 0.1) + b[i]", lambda: VECTORS[:, :1] * f32(0.1) + OTHERS),
         ("p = a[i] * 0.1\nout[i] = p + b[i]", lambda: VECTORS * f32(0.1) + OTHERS),
+        ("vec3((a[i] * 0.1).y + b[i].x)", lambda: np.tile(VECTORS[:, 1:2] * f32(0.1) + OTHERS[:, :1], 3)),  # of a part
+        ("vec3((a[i] * 0.1)[1] + b[i].x)", lambda: np.tile(VECTORS[:, 1:2] * f32(0.1) + OTHERS[:, :1], 3)),
+        ("+(a[i] * 0.1) + b[i]", lambda: VECTORS * f32(0.1) + OTHERS),  # only a minus is seen through
+        ("(a[i] * 0.1).zyx + b[i]", lambda: VECTORS[:, ::-1] * f32(0.1) + OTHERS),
         ("v = b[i]\nv += a[i] * 0.1\nout[i] = v", lambda: fma(VECTORS, f32(0.1), OTHERS)),
         ("out[i] = b[i]\nout[i] -= a[i] * 0.1", lambda: fma(-VECTORS, f32(0.1), OTHERS)),
         ("twice(a[i]) + b[i]", lambda: VECTORS * f32(0.1) + OTHERS),
@@ -307,7 +315,7 @@ def test_swizzles_are_read(letters) -> None:
     expected = VECTORS[:, ["xyz".index(c) for c in letters]]
     np.testing.assert_array_equal(value(f"a[i].{letters}", A, out=four(t)), expected)
     doubled = value(f"(a[i] * 2.0).{letters} + 1.0", A, out=four(t))
-    np.testing.assert_array_equal(doubled, fma(expected, f32(2), f32(1)))
+    np.testing.assert_array_equal(doubled, expected * f32(2) + f32(1))
 
 
 @pytest.mark.rule("V1", "E2")
@@ -455,11 +463,15 @@ FUNCTIONS = """
         a[i] = v
 
     @tack.func
+    def lifted(v, by=UP):
+        return v + by
+
+    @tack.func
     def weak():
         return [0.1, 0.2, 0.3]
 """
 CHANGED = np.where(np.arange(3) == 0, f32(101), VECTORS + f32(1))
-NAMES = functions("\n".join(line[4:] for line in FUNCTIONS.splitlines()), vec3=tack.vec3)
+NAMES = functions("\n".join(line[4:] for line in FUNCTIONS.splitlines()), vec3=tack.vec3, UP=tack.constant((0, 0, 1)))
 
 
 @pytest.mark.rule("V1", "F1")
@@ -471,6 +483,7 @@ NAMES = functions("\n".join(line[4:] for line in FUNCTIONS.splitlines()), vec3=t
         ("clipped(a[i])", lambda: np.array([[0, 0, 0] if v[0] < 0 else v * f32(0.5) if max(v) > 3 else v for v in VECTORS])),
         ("v = a[i]\nw = changed(v)\nout[i] = w - v", lambda: CHANGED - VECTORS),
         ("changed(a[i])", lambda: CHANGED),
+        ("lifted(a[i]) + lifted(a[i], by=b[i])", lambda: VECTORS + f32([0, 0, 1]) + (VECTORS + OTHERS)),
         ("at(a, i) + at(b, i)", lambda: VECTORS + OTHERS),
         ("put(out, i, a[i] + 1.0)\nout[i].x = 0.0", lambda: (VECTORS + f32(1)) * f32([0, 1, 1])),
     ],

@@ -153,10 +153,21 @@ def volume(tex, u, v, w, out):
         out[i] = tex.sample(u[i], v[i], w[i]) if u[i] >= 0.0 else 0.0
 
 
+@tack.kernel
+def turned(points, turns, out):
+    corner = [0.25, -0.5]
+    for i in range(points.shape[0]):
+        v = turns[i % 2] @ points[i] * 2.0 + corner
+        v[i % 2] += v.dot(points[i])
+        out[i] = tack.select(v < 0.0, v.yx, v)
+        out[i].x -= 1.0
+
+
 def _f32(*shape: int) -> np.ndarray:
     return np.linspace(-3, 3, int(np.prod(shape)), dtype=np.float32).reshape(shape)
 
 
+_TURNS = tack.array(_f32(2, 2, 2), tack.mat2)
 _SIZES = np.arange(-2, 6, dtype=np.int64)
 
 # Name -> the arguments of the call that the texts are made for.
@@ -177,5 +188,6 @@ CALLS = {
     "ring": (_f32(8), _f32(8)),
     "mean": (_f32(8), _f32(8)),
     "printed": (_f32(8), np.arange(8, dtype=np.uint8)),
+    "turned": (tack.array(_f32(8, 2), tack.vec2), _TURNS, tack.zeros(8, tack.vec2)),
     "volume": (tack.texture3d(_f32(2, 3, 4)), *(_f32(8) for _ in "uvwo")),
 }

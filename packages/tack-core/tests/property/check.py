@@ -21,6 +21,7 @@ from tack.codegen.llvm_gen import emit_kernels
 from tack.ir.interpret import interpret
 from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts, compile_ir
+from tack.lang.array import Array
 from tack.lang.call_shape import describe_call
 from tack.lang.type_inference import default_float, infer_param_types
 from tack.runtime.cpu import CpuBackend
@@ -61,10 +62,10 @@ class Case:
 
     def __init__(self, program: Program, folder: Path, name: str) -> None:
         self.program = program
-        self.args = program.arguments()
-        self.arrays = [a for a in self.args if isinstance(a, np.ndarray)]
+        self.flat = program.arguments()
+        self.arrays = [a for a in self.flat if isinstance(a, np.ndarray)]
         self.first = [a.copy() for a in self.arrays]
-        oracle.run(program.source, self.args, fma=has_fma(), elements=program.elements())
+        oracle.run(program.source, self.flat, fma=has_fma(), elements=program.elements())
         self.expected = [a.copy() for a in self.arrays]
         self.reset()
         path = folder / f"{name}.py"
@@ -73,9 +74,14 @@ class Case:
         exec(compile(program.source, str(path), "exec"), namespace)
         self.kernel = namespace["kernel"]
         elements = program.elements()
-        pairs = enumerate(self.args)
-        self.tack_args = [_tack_array(a, elements.get(k, ())) if isinstance(a, np.ndarray) else a for k, a in pairs]
-        self.func: IRFunc = resolve_variant(Typed(1), self.kernel, self.tack_args, specialize_disjoint=True).payload
+        pairs = enumerate(self.flat)
+        flat = [_tack_array(a, elements.get(k, ())) if isinstance(a, np.ndarray) else a for k, a in pairs]
+        self.given = list(namespace["bind"](*flat)) if "bind" in namespace else flat
+        self.call = describe_call(self.kernel.param_names, self.given)
+        self.tack_args = list(self.call.args)  # for each parameter of the lowered kernel, and so are `args`
+        arrays = {id(mine): array for mine, array in zip(flat, self.flat, strict=True)}
+        self.args = [arrays[id(a)] if isinstance(a, Array) else a for a in self.tack_args]
+        self.func: IRFunc = resolve_variant(Typed(1), self.kernel, self.given, specialize_disjoint=True).payload
 
     def reset(self) -> None:
         """The arrays' first values; arrays that share memory began with the same bytes."""
@@ -84,7 +90,7 @@ class Case:
 
     def passes(self) -> dict[str, IRFunc]:
         """What each pass made of the kernel, by the pass's name, where it is typed."""
-        template = self.kernel.template(describe_call(self.kernel.param_names, self.tack_args))
+        template = self.kernel.template(self.call)
         probe = _KeyProbe(template)
         infer_param_types(template, self.tack_args, probe)
         params = typed_params(template, probe, self.tack_args)
@@ -137,7 +143,7 @@ def check_passes(programs: Sequence[Program]) -> list[Failure]:
     with tempfile.TemporaryDirectory() as folder:
         for k, program in enumerate(programs):
             case = Case(program, Path(folder), f"program_{k}")
-            oracle.run(program.source, case.args, fma=False, elements=program.elements())
+            oracle.run(program.source, case.flat, fma=False, elements=program.elements())
             unfused = [a.copy() for a in case.arrays]
             for name, func in case.passes().items():
                 difference = case.difference(lambda f=func: interpret(f, case.args), unfused if name == "annotate" else None)
@@ -153,7 +159,7 @@ def check_calls(programs: Sequence[Program]) -> list[Failure]:
         for k, program in enumerate(programs):
             case = Case(program, Path(folder), f"program_{k}")
             for turn in ("first", "second"):
-                difference = case.difference(lambda: case.kernel(*case.tack_args))
+                difference = case.difference(lambda: case.kernel(*case.given))
                 if difference:
                     failures.append(Failure(program, f"{turn} call", "wrong result", difference))
     return failures

@@ -91,7 +91,8 @@ class Writer:
     nested: int = 0  # indices inside indices
     extra: list[Form] = field(default_factory=list)  # expressions that the program's features add
     statements: list[Callable[..., None]] = field(default_factory=list)  # and statements
-    weak: list[str] = field(default_factory=list)  # names of small constants that are weak like literals
+    weak_ints: list[str] = field(default_factory=list)  # names of small constants that are weak like literals
+    weak_floats: list[str] = field(default_factory=list)
     vectors: list[VectorVar] = field(default_factory=list)
     vector_arrays: list[VectorArray] = field(default_factory=list)
     vector_funcs: list[tuple[str, tuple[int, ...], str]] = field(default_factory=list)
@@ -125,8 +126,8 @@ class Writer:
     def literal(self, t: str) -> str:
         """A weak literal, or a sum of some, that stays weak and fits `t`."""
         rng = self.rng
-        if self.weak and rng.random() < 0.2:
-            return rng.choice(self.weak)
+        if self.weak_ints and rng.random() < 0.2:
+            return rng.choice(self.weak_floats if t in FLOATS and self.weak_floats and rng.random() < 0.7 else self.weak_ints)
         if t in FLOATS:
             usual = ["0.1", "0.3", "1.7", "-2.3", "3.14", "-0.77", "1.1", "-1.9"]
             edges = ["0.0", "-0.0", "0.5", "1.0", "-2.5", "3", "-1", "1e-3", "1e30", "16777217", "math.inf", "HALF"]
@@ -243,7 +244,8 @@ class Writer:
         """A call of a device function; "" if no array serves."""
         args = [*([func.given] if func.given else []), *(self.expr(t, d) for t in func.params)]
         if func.array:
-            fit = [a for a in self.arrays if (a.own or (a.local and not func.atomic)) and a.type == func.array and len(a.shape) == 1]
+            fit = [a for a in self.arrays if a.type == func.array and len(a.shape) == 1]
+            fit = [a for a in fit if a.own or (a.local and not func.atomic)]
             if not fit or not self.slot:
                 return ""
             array = self.rng.choice(fit)

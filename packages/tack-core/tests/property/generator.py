@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from oracle_scalars import common_type, range_of
-from property import memory, vectors
+from property import classes, memory, vectors
 from property.expressions import FLOATS, INTS, ArrayParam, Func, Var, Writer, palette
 from property.vectors import VectorArray, function
 
@@ -160,6 +161,9 @@ class _Builder:
         self.rng = rng
         self.has_local = features and rng.random() < 0.3
         self.has_atomics = features and rng.random() < 0.25
+        self.has_objects = features and rng.random() < 0.2
+        self.things: list[classes.Thing] = []
+        self.object_statements: list[Callable[..., None]] = []
         self.accumulators: list[tuple[ArrayParam, str]] = []
         self.whole_funcs: list[tuple[str, str]] = []
         self.types = palette(rng)
@@ -187,10 +191,18 @@ class _Builder:
         if self.has_local and rng.random() < 0.5:
             lines += memory.whole_function(self, Writer(rng, self.types, default, [_SEVEN]), "whole")
         rng.shuffle(self.params)
-        lines += ["", "@tack.kernel", f"def kernel({', '.join(p.name for p in self.params)}):"]
         w = Writer(rng, self.types, default, [*scalars, _SEVEN], arrays, funcs)
         w.vector_arrays, w.vector_funcs = self.vector_arrays, self.vector_funcs
-        lines += self.make_body(w)
+        params = [p.name for p in self.params]
+        if self.has_objects:
+            movable = [*arrays, *scalars, *self.vector_arrays, *(a for a, _ in self.accumulators)]
+            self.things, texts = classes.make(self, w, movable)
+            names = {each.name for each in movable} - {p.name for p in self.params}
+            moved = {name.rpartition(".")[2] for name in names}
+            params = [*(p for p in params if p not in moved), *(thing.path for thing in self.things)]
+            rng.shuffle(params)
+            lines += [*texts, *classes.bind([p.name for p in self.params], params, self.things)]
+        lines += ["", "@tack.kernel", f"def kernel({', '.join(params)}):", *self.make_body(w)]
         return Program(seed, "\n".join(lines) + "\n", self.params)
 
     def make_arrays(self) -> list[ArrayParam]:
@@ -219,6 +231,9 @@ class _Builder:
 
     def add_param(self, name: str, **facts: Any) -> None:
         self.params.append(Param(name, **facts))
+
+    def block(self, indent: int, results: tuple[str, ...]) -> _Block:
+        return _Block(indent=indent, results=results)
 
     def make_vector_arrays(self) -> list[VectorArray]:
         """One or two arrays of vectors or matrices that iterations own, and one to read."""
@@ -316,6 +331,8 @@ class _Builder:
         if self.has_atomics:
             w.extra.append(memory.old_value)
             w.statements.append(lambda b, w, block: block.add(memory.accumulate(w, b.accumulators)))
+        if self.things:
+            w.statements.append(classes.statement)
         if self.has_local:
             w.extra.append(lambda w, t, d: memory.whole_call(w, t, d, self.whole_funcs))
             w.statements.append(memory.local_statement)
@@ -342,6 +359,8 @@ class _Builder:
     def parallel_loop(self, w: Writer, top: _Block) -> _Block:
         """Opens the loop; afterwards `w.slot` names the iteration's slot, from 0 to SLOTS - 1."""
         rng = self.rng
+        if self.things and rng.random() < 0.4:
+            return classes.parallel(w, top, rng.choice(self.things))
         n = rng.choice([1, 4, 5, 6, 7, 8, 9])
         if rng.random() < 0.2:
             h, wide = rng.choice([(2, 3), (3, 3), (1, 5), (4, 2), (0, 4)])
@@ -362,6 +381,7 @@ class _Builder:
             bound = "n"
         flat = next((a for a in w.arrays if not a.own and len(a.shape) == 1), None)
         forms = [bound, f"0, {bound}", f"1, {bound}", f"{n}, 0", f"0, {n} - 1", "8, -1, -1", "7, 0, -3", f"0, {bound}, 2"]
+        forms += [name for name in w.weak_ints for _ in range(2)]
         if flat is not None:
             forms += [f"{flat.name}.shape[0]", f"len({flat.name})", f"{flat.name}.size - 1"]
         top.add(f"for i in range({rng.choice(forms)}):")
@@ -383,11 +403,11 @@ class _Builder:
 
     def nested(self, w: Writer, block: _Block, count: int) -> None:
         """A block of `count` statements with a scope of its own."""
-        outer, outer_vectors, outer_arrays = list(w.variables), list(w.vectors), list(w.arrays)
+        outer, outer_vectors, outer_arrays = list(w.variables), list(w.vectors), (list(w.arrays), w.vector_arrays)
         for _ in range(count):
             self.budget -= 1
             self.statement(w, block)
-        w.variables, w.vectors, w.arrays = outer, outer_vectors, outer_arrays
+        w.variables, w.vectors, (w.arrays, w.vector_arrays) = outer, outer_vectors, outer_arrays
 
     def statement(self, w: Writer, block: _Block) -> None:
         rng = self.rng
@@ -504,6 +524,7 @@ class _Builder:
         small = w.small(4)
         step = f"{w.small(5)} - 2"  # a run-time step of either sign; 0 runs nothing
         forms = [small, f"{rng.randint(1, 4)}", f"{small}, 4", f"{w.small(3)} - 2, {w.small(3)}", "3, -1, -1", f"-1, 3, {step}"]
+        forms += w.weak_ints
         block.add(f"for {var.name} in range({rng.choice(forms)}):")
         outer = list(w.variables)
         w.variables.append(var)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from property.expressions import FLOATS, ArrayParam, Writer
+from property.vectors import VectorArray, component, element, shape_of, type_text, vector
 
 if TYPE_CHECKING:
     from property.generator import _Block, _Builder
@@ -50,15 +51,43 @@ def fill(b: _Builder, w: Writer, block: _Block, array: ArrayParam) -> None:
 
 def declare(b: _Builder, w: Writer, block: _Block) -> None:
     """Declares and fills a local array."""
+    shape = shape_of(w) if w.has_vectors and w.rng.random() < 0.5 else ()
+    if len(shape) == 1:
+        declare_vectors(b, w, block, shape)
+        return
     array, text = declaration(b, w)
     block.add(text)
     fill(b, w, block, array)
+
+
+def declare_vectors(b: _Builder, w: Writer, block: _Block, shape: tuple[int, ...]) -> None:
+    """The same with elements that are vectors."""
+    t, n = w.any_type(), w.rng.randint(1, 3)
+    array = VectorArray(b.fresh(w, t, False).name, shape, t, n, False, local=True)
+    block.add(f"{array.name} = tack.local_array({type_text(w, shape, t)}, {n})")
+    for k in w.rng.sample(range(n), n):
+        block.add(f"{array.name}[{k}] = {vector(w, shape, t, 1)}")
+    w.vector_arrays = [*w.vector_arrays, array]
+
+
+def vector_statement(w: Writer, block: _Block, array: VectorArray) -> None:
+    """Changes an element of a local array of vectors, or a component of one."""
+    place, t = element(w, array), array.type
+    if w.rng.random() < 0.4:
+        place, value = f"{place}{component(w, array.shape)}", w.expr(t, 2)
+    else:
+        value = vector(w, array.shape, t, 2)
+    block.add(f"{place} {w.rng.choice(['=', '+=', '-='])} {value}")
 
 
 def local_statement(b: _Builder, w: Writer, block: _Block) -> None:
     """Changes elements of a local array, or declares one."""
     rng = w.rng
     found = [a for a in w.arrays if a.local]
+    vectors = [a for a in w.vector_arrays if a.local]
+    if vectors and rng.random() < 0.5:
+        vector_statement(w, block, rng.choice(vectors))
+        return
     if not found or (len(found) < 4 and rng.random() < 0.15):
         declare(b, w, block)
         return

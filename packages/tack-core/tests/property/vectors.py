@@ -38,6 +38,7 @@ class VectorArray:
     length: int
     own: bool
     width: int = 0
+    local: bool = False
 
 
 def type_text(w: Writer, shape: Shape, t: str) -> str:

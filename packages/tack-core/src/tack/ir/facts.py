@@ -237,7 +237,7 @@ def array_uses(func: IRFunc) -> ArrayUses:
     for node in _of(func, IRName):
         if node.name in params:
             scalars.setdefault(node.name, node)
-    for node in _of(func, IRLoad, IRStore, IRAtomic):
+    for node in _of(func, IRStore, IRLoad, IRAtomic):  # `a[i] += v` is shown as a whole
         if node.array not in own:
             first = node.index[0]
             count = len(first.index if isinstance(first, IRCheck) else node.index)

@@ -141,9 +141,12 @@ class _Verifier:
             known.add(array.name)
             self.own.add(array.name)
             self.arrays[array.name] = array.type
+        groups: dict[str, ScalarType | None] = {}
         for local in func.locals:
             if typed and local.type not in _TYPES:
                 self.fault(f"local '{local.name}' has no type")
+            if typed and local.group and groups.setdefault(local.group, local.type) is not local.type:
+                self.fault(f"the components of '{local.source_name}' have several types")
             self.names[local.name] = local.type
             self.assignable.add(local.name)
         self.known = known

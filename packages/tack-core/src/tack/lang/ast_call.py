@@ -24,6 +24,7 @@ from tack.lang.vector_methods import METHODS
 __all__ = ["CallLowering"]
 
 _LOOPS = ("range", "ndindex")
+_VECTOR_TYPES = "Write tack.vec(3, tack.f32) or tack.mat(2, 3, tack.f32), with literal sizes."
 _OVER_ELEMENTS = "Loop over the indices: `for k in range(len(a))`."
 _TEXT = "Text goes to `print` alone; kernels compute with numbers."
 _BEFORE = "Do it before the launch, and pass numbers and arrays."
@@ -90,14 +91,18 @@ class CallLowering(ExprLowering):
             if found is UNBOUND or isinstance(found, Constant):
                 size = self.expr(part)
                 if not (isinstance(size, IRConst) and isinstance(size.value, int)):
-                    raise self.error(TypeError, part, "the size of a vector type is an integer literal or constant")
+                    message = "the size of a vector type is an integer literal or constant"
+                    raise self.error(TypeError, part, message, _VECTOR_TYPES)
                 sizes.append(size.value)
             else:
                 dtypes.append(found)
         try:
             return target(*sizes, *dtypes)
         except (TypeError, ValueError) as error:
-            raise self.error(type(error), node, str(error)) from None
+            found = getattr(error, "diagnostic", None)
+            message = str(error) if found is None else found.message
+            remedy = "" if found is None else found.remedy
+            raise self.error(type(error), node, message, remedy or _VECTOR_TYPES) from None
 
     def _sampled(self, node: ast.Call) -> str | None:
         """The parameter of the texture that a call `tex.sample(...)` samples; None for other calls."""

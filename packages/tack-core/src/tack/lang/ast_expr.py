@@ -120,7 +120,7 @@ class ExprLowering(ClassLowering):
             return self.elementwise("invert", (value,), span)
         if is_truth(value.components[0] if isinstance(value, Vector) else value):
             return self.elementwise("add", (value, IRConst(0, None, span)), span)
-        return value
+        return self.per_component((value,), lambda args: self.apart(args[0]), "+", span)
 
     def _bool_op(self, node: ast.BoolOp, *, condition: bool) -> IRExpr:
         """`a and b and c`: an operand that writes statements runs them only where Python would evaluate it."""
@@ -348,7 +348,8 @@ class ExprLowering(ClassLowering):
             raise self.unsupported(node, message, hint)
         dotted = self.dotted(node)
         if dotted is None:
-            raise self.unsupported(node, f"'.{node.attr}' of an expression is not part of the kernel language")
+            message = f"'.{node.attr}' of an expression is not part of the kernel language"
+            raise self.unsupported(node, message, "Only vectors, arrays and modules have attributes.")
         value = self.lookup(node)
         if value is UNBOUND:
             raise self._unknown(node, dotted.partition(".")[0])

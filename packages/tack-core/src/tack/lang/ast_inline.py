@@ -71,14 +71,16 @@ class InlineLowering(StatementLowering):
         by_name = {a.arg for a in (*spec.args, *spec.kwonlyargs)}
         name = f"{callee.__name__}()"
         if len(node.args) > len(by_place):
-            raise self.error(TypeError, node, f"{name} takes {len(by_place)} positional arguments, not {len(node.args)}")
+            message = f"{name} takes {len(by_place)} positional arguments, not {len(node.args)}"
+            raise self.error(TypeError, node, message, f"Call {callee.__name__}({', '.join(by_place)}).")
         order = by_place[: len(node.args)]
         for keyword in node.keywords:
             assert keyword.arg is not None
             if keyword.arg not in by_name or keyword.arg in own:
-                raise self.error(TypeError, keyword, f"{name} has no parameter named '{keyword.arg}'")
+                has = f"It has {', '.join(by_place)}."
+                raise self.error(TypeError, keyword, f"{name} has no parameter named '{keyword.arg}'", has)
             if keyword.arg in order:
-                raise self.error(TypeError, keyword, f"{name} got two values for parameter '{keyword.arg}'")
+                raise self.error(TypeError, keyword, f"{name} got two values for parameter '{keyword.arg}'", "Pass one.")
             order.append(keyword.arg)
         given = [*node.args, *(k.value for k in node.keywords)]
         objects = [self.instance(part) for part in given]

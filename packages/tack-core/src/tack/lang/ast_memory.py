@@ -111,7 +111,8 @@ class MemoryLowering(CallLowering):
             message = "the shape of a local array is made of integer literals and constants"
             raise self.error(TypeError, node, message, "Write a number or a tack.constant: one size serves all launches.")
         if size < 1:
-            raise self.error(ValueError, node, f"a dimension of a local array has at least one element, not {size}")
+            message = f"a dimension of a local array has at least one element, not {size}"
+            raise self.error(ValueError, node, message, "Write 1 or more.")
         return size
 
     def _check_size(self, array: IRLocalArray, node: ast.expr) -> None:

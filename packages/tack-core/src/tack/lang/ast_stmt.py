@@ -142,7 +142,9 @@ class StatementLowering(MemoryLowering):
         values = self.values(node.value)
         if len(values) != wanted:
             few = f"{len(values)} value{'s' if len(values) != 1 else ''} for {wanted} target{'s' if wanted != 1 else ''}"
-            raise self.error(ValueError, node, few, "Give each target one value.")
+            vector = isinstance(values[0], Vector) if len(values) == 1 else False
+            remedy = "Name the components: `x, y = v.x, v.y`." if vector else "Give each target one value."
+            raise self.error(ValueError, node, few, remedy)
         for each, value in zip(target.elts, self._settled(target.elts, values), strict=True):
             self._store(each, value)
 
@@ -185,7 +187,8 @@ class StatementLowering(MemoryLowering):
         if found.shape:
             value = self.broadcast(value, found.shape)
             if value.shape != found.shape:
-                raise self.error(TypeError, node.value, f"{described(value.shape)} for a local declared {found}")
+                message = f"{described(value.shape)} for a local declared {found}"
+                raise self.error(TypeError, node.value, message, "Use another name.")
             locals = names_read(self.vector_variable(name, value.shape, node.target).components)
         else:
             value = self.number(value, node.value)
@@ -352,7 +355,7 @@ class StatementLowering(MemoryLowering):
         if call.keywords:
             raise self.error(TypeError, call.keywords[0], "range() takes no keyword arguments", "Pass the bounds by position.")
         if not 1 <= len(call.args) <= 3:
-            raise self.error(TypeError, call, f"range() takes 1 to 3 arguments, not {len(call.args)}")
+            raise self.error(TypeError, call, f"range() takes 1 to 3 arguments, not {len(call.args)}", "Write range(start, end).")
         span = self.span(call)
         parts = self.in_order([lambda part=part: self.expr(part) for part in call.args])
         zero, one = IRConst(0, None, span), IRConst(1, None, span)

@@ -159,12 +159,13 @@ class KernelLowering(InlineLowering):
             raise self.error(TypeError, call.keywords[0], "tack.ndindex takes no keyword arguments", "Pass sizes by position.")
         count = len(call.args)
         if not 1 <= count <= _MAX_DIMS:
-            raise self.error(TypeError, call, f"tack.ndindex takes 1 to {_MAX_DIMS} sizes, not {count}")
+            remedy = "Flatten some of them: `tack.ndindex(n, m * k)`."
+            raise self.error(TypeError, call, f"tack.ndindex takes 1 to {_MAX_DIMS} sizes, not {count}", remedy)
         pairs: list[tuple[ast.expr | None, ast.expr]] = []
         for part in call.args:
             if isinstance(part, ast.Tuple):
                 if len(part.elts) != 2:
-                    raise self.error(TypeError, part, "a range of tack.ndindex is a pair (start, end)")
+                    raise self.error(TypeError, part, "a range of tack.ndindex is a pair (start, end)", "Write two numbers.")
                 pairs.append((part.elts[0], part.elts[1]))
             else:
                 pairs.append((None, part))

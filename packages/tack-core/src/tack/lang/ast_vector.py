@@ -51,13 +51,15 @@ class VectorLowering(Context):
         """`value` in a form that may be written several times."""
         if is_fixed(value):
             return value
-        if isinstance(value, IROp) and value.op == "mul":
+        if isinstance(value, IROp) and _is_product(value):
             return replace(value, args=tuple([self.shared(arg) for arg in value.args]))
-        if isinstance(value, IROp) and value.op == "neg" and isinstance(value.args[0], IROp) and value.args[0].op == "mul":
-            return replace(value, args=(self.shared(value.args[0]),))
         if isinstance(value, IRCast):
             return replace(value, value=self.shared(value.value))
         return self.temporary(value, "(value)")
+
+    def apart(self, value: IRExpr) -> IRExpr:
+        """`value`, out of reach of an fma where it is a product: the source names a part of it, not the product (E5)."""
+        return self.temporary(value, "(value)") if _is_product(value) else value
 
     def settled(self, value: Vector) -> Vector:
         """The vector with its components evaluated: what is done to it then sees no products."""
@@ -277,12 +279,12 @@ class VectorLowering(Context):
         span = self.span(node)
         found = [self.letter(value.shape, node, letter) for letter in node.attr]
         if len(found) == 1:
-            return value.components[found[0]]
+            return self.apart(value.components[found[0]])
         if len(found) > len(_LETTERS):
             raise self.error(TypeError, node, f"'.{node.attr}' has more than {len(_LETTERS)} letters", "Take 2 to 4 components.")
-        if len(set(found)) < len(found):
-            value = replace(value, components=tuple([self.shared(each) for each in value.components]))
-        return Vector((len(found),), tuple([value.components[k] for k in found]), span)
+        parts = {k: self.apart(value.components[k]) for k in found}
+        parts = {k: self.shared(part) if found.count(k) > 1 else part for k, part in parts.items()}
+        return Vector((len(found),), tuple([parts[k] for k in found]), span)
 
     def letter(self, shape: tuple[int, ...], node: ast.Attribute, letter: str) -> int:
         """The number of the component that a letter names."""
@@ -302,7 +304,7 @@ class VectorLowering(Context):
         value, at = self.in_order((lambda: value, lambda: self.index_vector(node)))
         k = self.number_of(value.shape, at.components, node)
         if isinstance(k, int):
-            return value.components[k]
+            return self.apart(value.components[k])
         value, k, span = self.settled(value), self.settle(k), self.span(node)
         chosen = value.components[-1]
         for j in range(len(value.components) - 2, -1, -1):
@@ -320,7 +322,8 @@ class VectorLowering(Context):
         span = self.span(node)
         if len(index) != len(shape):
             wants = "one index: `v[i]`" if len(shape) == 1 else "two indices: `m[i, j]`"
-            raise self.error(IndexError, node, f"{described(shape)} takes {wants}")
+            example = "m[i, j]" if len(shape) == 2 else "v[i]"
+            raise self.error(IndexError, node, f"{described(shape)} takes {wants}", f"Write `{example}`.")
         known: list[int | None] = []
         for part, extent in zip(index, shape, strict=True):
             k = _literal(part)
@@ -438,6 +441,13 @@ class VectorLowering(Context):
     def vector_at(self, value: Vector, span: Span) -> Vector:
         """A vector of names as it is read at another place."""
         return Vector(value.shape, tuple([at(each, span) if is_fixed(each) else each for each in value.components]), span)
+
+
+def _is_product(value: IRExpr) -> bool:
+    """Whether this is a product, or a negated one, which a sum may fuse."""
+    if not isinstance(value, IROp):
+        return False
+    return value.op == "mul" or (value.op == "neg" and isinstance(value.args[0], IROp) and value.args[0].op == "mul")
 
 
 def _is_mask(value: Vector) -> bool:

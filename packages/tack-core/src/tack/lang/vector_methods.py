@@ -39,9 +39,11 @@ class MethodLowering(VectorLowering):
             raise self.error(TypeError, func, f"{described(value.shape)} has no method '{name}'", f"It has {', '.join(METHODS)}.")
         kind, takes = METHODS[name]
         if node.keywords or len(node.args) != int(takes):
-            raise self.error(TypeError, node, f"{name}() takes {'one argument' if takes else 'no arguments'}")
+            remedy = f"Write `v.{name}({'w' if takes else ''})`."
+            raise self.error(TypeError, node, f"{name}() takes {'one argument' if takes else 'no arguments'}", remedy)
         if kind != "any" and value.is_matrix != (kind == "matrix"):
-            raise self.error(TypeError, node, f"{name}() is a method of {_KINDS[kind]}, and this is {described(value.shape)}")
+            message = f"{name}() is a method of {_KINDS[kind]}, and this is {described(value.shape)}"
+            raise self.error(TypeError, node, message, f"Call it on {_KINDS[kind]}.")
         span = self.span(node)
         if takes:
             first, second = self.in_order((lambda: value, lambda: self.value(node.args[0])))
@@ -49,7 +51,7 @@ class MethodLowering(VectorLowering):
             if not isinstance(second, Vector) or second.is_matrix or (name != "outer" and second.shape != value.shape):
                 wanted = "a vector" if name == "outer" else described(value.shape)
                 given = described(second.shape if isinstance(second, Vector) else ())
-                raise self.error(TypeError, node.args[0], f"{name}() takes {wanted}, not {given}")
+                raise self.error(TypeError, node.args[0], f"{name}() takes {wanted}, not {given}", f"Pass {wanted}.")
             return self._pair(name, self.settled(first), self.settled(second), node)
         return self._alone(name, self.settled(value), node, span)
 
@@ -59,7 +61,7 @@ class MethodLowering(VectorLowering):
             return self._dot(a.components, b.components, span)
         if name == "outer":
             if max(a.shape[0], b.shape[0]) > 4:
-                raise self.error(TypeError, node, "outer() of vectors of more than 4 components")
+                raise self.error(TypeError, node, "outer() of vectors of more than 4 components", "Multiply them in a loop.")
             products = [self.temporary(_op("mul", span, x, y), "(product)") for x in a.components for y in b.components]
             return Vector((a.shape[0], b.shape[0]), tuple(products), span)
         if a.shape[0] not in (2, 3):
