@@ -5,6 +5,7 @@ bit for bit. `property/run.py` checks any number; what it saves in `property/cas
 import ast
 from pathlib import Path
 
+import oracle_memory
 import pytest
 from property.generator import Program, generate, read
 from property.shrink import shrink
@@ -14,7 +15,7 @@ CASES = sorted((Path(__file__).parent / "property" / "cases").glob("*.txt"))
 
 
 @pytest.mark.rule("E1", "E2", "E4", "E5", "F1", "K1", "K3", "K4", "M1", "M2", "N3", "N4", "N5")
-@pytest.mark.rule("T2b", "T3", "T4", "T5", "T6", "T7", "T9", "T10", "T12")
+@pytest.mark.rule("T2b", "T3", "T4", "T5", "T6", "T7", "T9", "T10", "T12", "A1", "F2", "M5", "V1", "V2")
 @pytest.mark.parametrize(
     "first", [pytest.param(k, marks=[pytest.mark.slow] if k >= FAST else []) for k in range(0, COUNT, BATCH)]
 )
@@ -65,8 +66,44 @@ def test_programs_cover_the_language():
     text = "\n".join(sources)
     for word in ("ndindex", "select", "min(", "round(", "fmod(", "copysign(", "isnan(", "int(", "float(", ".shape", "len("):
         assert word in text, word
+    for word in ("local_array(tack.", "atomic_add(out", "atomic_min(acc", "whole(", "super()", "@staticmethod", "__tack_iterate__", ".held("):
+        assert word in text, word
     for t in ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"):
         assert f"tack.{t}(" in text
+
+
+@pytest.mark.rule("A1", "F2", "M5")
+def test_other_atomics_local_arrays_and_loops_would_be_noticed(monkeypatch):
+    """The oracle with a fault in it disagrees with some of the programs that use the feature."""
+    import oracle
+    from property.check import check
+
+    def differ(word: str, first: int) -> bool:
+        programs = [p for p in map(generate, range(first, first + 300)) if word in p.source]
+        return bool(check(programs[:20])[0])
+
+    right, at = oracle.atomic, oracle.iterate
+    faults = {
+        ("atomic_min(acc", "atomic"): lambda op: right("max" if op == "min" else op),
+        ("for i, j in o", "iterate"): lambda thing, together: (p if together else p[::-1] for p in at(thing, together)),
+        ("local_array(", "local_array"): lambda make, shape: _Forgetful(oracle_memory.local_array(make, shape)),
+    }
+    for (word, name), fault in faults.items():
+        with monkeypatch.context() as patch:
+            assert not differ(word, 30000)
+            patch.setattr(oracle, name, fault)
+            assert differ(word, 30000), word
+
+
+class _Forgetful(oracle_memory.LocalArray):
+    """A local array that keeps what an element was first given."""
+
+    def __init__(self, array: oracle_memory.LocalArray) -> None:
+        super().__init__(array.data, array.element)
+
+    def __setitem__(self, index, value):
+        if not self.known[self.at(index)]:
+            super().__setitem__(index, value)
 
 
 def test_shrinking_keeps_the_fault_and_little_else():

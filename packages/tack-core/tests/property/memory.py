@@ -107,6 +107,13 @@ def local_statement(b: _Builder, w: Writer, block: _Block) -> None:
         block.add(f"    {name}[{var}] {rng.choice(['=', '+=', '-='])} {rng.choice(forms)}")
 
 
+def probes(w: Writer) -> list[str]:
+    """Elements of every local array in scope, for the program to show at its end."""
+    found = [f"tack.{a.type}({a.name}[{', '.join(str(w.rng.randrange(n)) for n in a.shape)}])" for a in w.arrays if a.local]
+    vectors = [f"{element(w, a)}{component(w, a.shape)}" for a in w.vector_arrays if a.local]
+    return [*found, *vectors]
+
+
 def whole_function(b: _Builder, w: Writer, name: str) -> list[str]:
     """A device function that goes through a local array, changes it, and may leave early."""
     rng, t = w.rng, w.any_type()
