@@ -22,7 +22,8 @@ from tack.ir.nodes import IRFunc
 
 __all__ = ["HostUnit"]
 
-_SHIM = """
+_SHIM = (
+    """
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -97,7 +98,9 @@ template<class... A> void launch(void (*f)(A...), void** a, long long count, boo
         else if (threadIdx.x == 0) { job = [=] { call(f, a, std::index_sequence_for<A...>{}); }; block(); }
     }
 }
-""" % BLOCK  # noqa: UP031 (the text is full of braces)
+"""
+    % BLOCK
+)  # noqa: UP031 (the text is full of braces)
 _FLAGS = ("-O1", "-std=c++17", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing")
 _CHECKED = "-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow,bool"
 _numbers = itertools.count()

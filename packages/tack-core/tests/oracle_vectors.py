@@ -214,4 +214,3 @@ def all_of(mask: Vec) -> bool:
 def stored(x: Any, t: str, count: int) -> list[Any]:
     """The components that a store of `x` into an element writes."""
     return [convert(part, t).v for part in (x.parts if isinstance(x, Vec) else [x] * count)]
-

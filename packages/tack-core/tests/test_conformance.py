@@ -46,7 +46,10 @@ def test_every_row_of_the_op_table_has_cells_for_every_type_it_takes():
     for group in groups():
         for cell in group.cells:
             types.setdefault(cell.op, set()).update(group.operands)
-    assert set(types) == {*OPS, *(f"cast to {t.name}" for t in DTYPES)} - {"index", "thread_id"}  # test_rules_memory, test_workgroups
+    assert set(types) == {*OPS, *(f"cast to {t.name}" for t in DTYPES)} - {
+        "index",
+        "thread_id",
+    }  # test_rules_memory, test_workgroups
     for op, found in types.items():
         row = OPS.get(op)
         expected = 8 if row and row.rule in ("int", "shift", "bits") else 2 if op in ("powi", "fma") else 10

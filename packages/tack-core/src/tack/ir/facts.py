@@ -119,7 +119,7 @@ def _static_array_aliases(func: IRFunc) -> dict[str, str]:
     return aliases
 
 
-_ACCESSES = frozenset({IRLoad, IRStore, IRAtomic})
+_ACCESSES = (IRLoad, IRStore, IRAtomic)
 
 
 def component_indices(func: IRFunc) -> dict[str, int]:
@@ -134,12 +134,11 @@ def ir_shape_deps(func: IRFunc) -> tuple[tuple[str, Dim], ...]:
     found: dict[tuple[str, Dim], None] = {}
     components, own = component_indices(func), local_arrays(func)
     for node in _dependent_nodes(func):
-        kind = node.__class__
-        if kind is IRDimSize:
+        if isinstance(node, IRDimSize):
             found[aliases.get(node.array, node.array), node.dim] = None
-        elif kind is IRTextureSample:
+        elif isinstance(node, IRTextureSample):
             found.update(((aliases.get(node.texture, node.texture), dim), None) for dim in range(3))
-        elif kind in _ACCESSES and node.array not in own:
+        elif isinstance(node, _ACCESSES) and node.array not in own:
             for dim in range(1, len(node.index) - components.get(node.array, 0)):  # the row sizes of the flat index
                 found[aliases.get(node.array, node.array), dim] = None
     return tuple(found)

@@ -293,9 +293,7 @@ class Compiler:
         function = conversion(src, node.type)
         return lambda env: function(value(env))
 
-    def index(
-        self, array: str, nodes: tuple[IRExpr, ...], span: Span | None, access: Access
-    ) -> Callable[[Env, int], int]:
+    def index(self, array: str, nodes: tuple[IRExpr, ...], span: Span | None, access: Access) -> Callable[[Env, int], int]:
         """The flat index of an access to an array of so many elements. `access` says what for."""
         (node,) = nodes
         value, kernel = self.value(node), self.kernel

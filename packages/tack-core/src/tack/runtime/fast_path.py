@@ -130,8 +130,10 @@ def _new_entry(template: IRFunc, args: Sequence[Any], overlap_matters: bool) -> 
     flags = written_array_flags(template)
     written = [slot for slot in arrays if flags[slot]]
     partners = overlap_partners(written, arrays if overlap_matters else [])
-    pairs = ((slots[name], dim) for name, dim in ir_shape_deps(template))
-    dims: list[tuple[int, Dim]] = [pair for pair in pairs if pair[0] in arrays]  # a texture's signature has its extents
+    sizes = ir_shape_deps(template)
+    dims: list[tuple[int, Dim]] = [
+        (slots[name], dim) for name, dim in sizes if slots[name] in arrays
+    ]  # a texture's signature has its extents
     aligned = tuple((slots[name], args[slots[name]].dtype.itemsize - 1) for name in atomic_targets(template))
     return Entry(partners, dims, aligned)
 
