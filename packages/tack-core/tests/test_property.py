@@ -66,12 +66,13 @@ def test_programs_cover_the_language():
     text = "\n".join(sources)
     for word in ("ndindex", "select", "min(", "round(", "fmod(", "copysign(", "isnan(", "int(", "float(", ".shape", "len("):
         assert word in text, word
-    for word in ("local_array(tack.", "atomic_add(out", "atomic_min(acc", "whole(", "super()", "@staticmethod", "__tack_iterate__", ".held("):
+    for word in ("local_array(tack.", "atomic_add(out", "atomic_min(acc", "whole(", "super()", "@static", ".held(", "in obj:"):
         assert word in text, word
     for t in ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"):
         assert f"tack.{t}(" in text
 
 
+@pytest.mark.slow
 @pytest.mark.rule("A1", "F2", "M5")
 def test_other_atomics_local_arrays_and_loops_would_be_noticed(monkeypatch):
     """The oracle with a fault in it disagrees with some of the programs that use the feature."""
@@ -80,7 +81,7 @@ def test_other_atomics_local_arrays_and_loops_would_be_noticed(monkeypatch):
 
     def differ(word: str, first: int) -> bool:
         programs = [p for p in map(generate, range(first, first + 300)) if word in p.source]
-        return bool(check(programs[:20])[0])
+        return bool(check(programs[:16])[0])
 
     right, at = oracle.atomic, oracle.iterate
     faults = {

@@ -352,7 +352,8 @@ class _Builder:
             at = f"{w.slot}, 0" if len(array.shape) == 2 else f"{w.slot} * {array.width}"
             block.add(f"{array.name}[{at}] = {v.name}[{', '.join(str(rng.randrange(n)) for n in v.shape)}]")
         for text in memory.probes(w):
-            block.add(f"{w.element(rng.choice(own))} {rng.choice(['=', '+='])} {text}")
+            array = rng.choice(own)
+            block.add(f"{w.element(array)} {rng.choice(['=', '+='])} tack.{array.type}({text})")
         for array in own:
             for _ in range(2 if array.type in FLOATS else 1):
                 block.add(f"{w.element(array)} = {w.expr(array.type if rng.random() < 0.7 else w.any_type(), 2)}")

@@ -109,7 +109,7 @@ def local_statement(b: _Builder, w: Writer, block: _Block) -> None:
 
 def probes(w: Writer) -> list[str]:
     """Elements of every local array in scope, for the program to show at its end."""
-    found = [f"tack.{a.type}({a.name}[{', '.join(str(w.rng.randrange(n)) for n in a.shape)}])" for a in w.arrays if a.local]
+    found = [f"{a.name}[{', '.join(str(w.rng.randrange(n)) for n in a.shape)}]" for a in w.arrays if a.local]
     vectors = [f"{element(w, a)}{component(w, a.shape)}" for a in w.vector_arrays if a.local]
     return [*found, *vectors]
 
