@@ -139,6 +139,7 @@ other:
 
 attributes #0 = { nobuiltin nounwind willreturn memory(none) }
 !0 = !{!"llvm.loop.unroll.runtime.disable"}
-!1 = distinct !{!1, !0}
-!2 = distinct !{!2, !0}
-!3 = distinct !{!3, !0}
+!1 = distinct !{!1, !0, !4}
+!2 = distinct !{!2, !0, !4}
+!3 = distinct !{!3, !0, !4}
+!4 = !{!"llvm.loop.interleave.count", i32 1}

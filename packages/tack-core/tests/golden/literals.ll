@@ -75,4 +75,5 @@ other:
 
 attributes #0 = { nobuiltin nounwind willreturn memory(none) }
 !0 = !{!"llvm.loop.unroll.runtime.disable"}
-!1 = distinct !{!1, !0}
+!1 = distinct !{!1, !0, !2}
+!2 = !{!"llvm.loop.interleave.count", i32 1}

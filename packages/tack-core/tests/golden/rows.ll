@@ -103,5 +103,6 @@ other:
 
 attributes #0 = { nobuiltin nounwind willreturn memory(none) }
 !0 = !{!"llvm.loop.unroll.runtime.disable"}
-!1 = distinct !{!1, !0}
-!2 = distinct !{!2, !0}
+!1 = distinct !{!1, !0, !3}
+!2 = distinct !{!2, !0, !3}
+!3 = !{!"llvm.loop.interleave.count", i32 1}

@@ -51,9 +51,10 @@ class ModuleText:
         return name in self._helpers
 
     def loop(self) -> str:
-        """What to append to the branch that closes a loop: no unrolling for counts that are not known.
+        """What to append to the branch that closes a loop: no unrolling for counts that are not known, no interleaving.
 
-        Copies of a short loop with a remainder loop cost more mispredicted branches than they save (sparse rows).
+        Copies of a short loop with a remainder loop cost more mispredicted branches than they save (sparse rows). Processors
+        overlap independent iterations by themselves: interleaved vectors made stencils slower to compile and no faster to run.
         """
         self._loops += 1
         return f", !llvm.loop !{self._loops}"
@@ -62,8 +63,10 @@ class ModuleText:
         """The whole module. Attribute group 0 is the C library's: pure, and not folded by what LLVM knows of the name."""
         parts = [*self._helpers.values(), *self.functions, "attributes #0 = { nobuiltin nounwind willreturn memory(none) }"]
         if self._loops:
+            last = self._loops + 1
             parts.append('!0 = !{!"llvm.loop.unroll.runtime.disable"}')
-            parts += [f"!{k} = distinct !{{!{k}, !0}}" for k in range(1, self._loops + 1)]
+            parts += [f"!{k} = distinct !{{!{k}, !0, !{last}}}" for k in range(1, last)]
+            parts.append(f'!{last} = !{{!"llvm.loop.interleave.count", i32 1}}')
         return "\n".join(parts) + "\n"
 
 
