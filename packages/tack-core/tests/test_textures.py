@@ -294,7 +294,7 @@ def test_bad_arguments(args, kwargs, kind, words):
         ("out[i] = tex[i]", TypeError, "is a texture", "tex[i]"),
         ("out[i] = tex[0, 0, 0]", TypeError, "is a texture", "tex[0, 0, 0]"),
         ("tex[i] = 1", TypeError, "is a texture", "tex[i]"),
-        ("tex[0] += 1", TypeError, "is a texture", "tex[0]"),
+        ("tex[0] += 1", TypeError, "is a texture", "tex[0] += 1"),
         ("out[i] = tex", TypeError, "is a texture", "tex"),
         ("out[i] = tex + 1", TypeError, "is a texture", "tex"),
         ("out[i] = tex.shape[0]", TypeError, "is a texture", "tex.shape[0]"),

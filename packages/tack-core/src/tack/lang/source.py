@@ -102,12 +102,7 @@ def _find(fn: FunctionType, text: SourceText, kernel: str, what: str) -> tuple[a
     """The function's tree, its own lines, and how many line numbers its tree's are ahead of their index in those lines."""
     start = text.first_line - 1
     if start >= len(text.lines):
-        raise fail(
-            UnsupportedSyntaxError,
-            f"the source of {what} '{fn.__qualname__}' cannot be read ({text.file}, line {text.first_line})",
-            kernel=kernel,
-            remedy=f"A {what} is compiled from its source text: define it in a file or a notebook cell, not by exec.",
-        )
+        raise _unreadable(fn, text, kernel, what)
     indent = _indent(text.lines[start])
     code = fn.__code__
     last = max((line for _, _, line in code.co_lines() if line is not None), default=text.first_line)
@@ -124,11 +119,22 @@ def _find(fn: FunctionType, text: SourceText, kernel: str, what: str) -> tuple[a
         if node is not None or end == len(text.lines):
             break
         end += 1
+    if text.file == "<string>":  # of `python -c`, whose text Python 3.13 keeps under the name that exec gives too
+        raise _unreadable(fn, text, kernel, what)
     raise fail(
         UnsupportedSyntaxError,
         f"the source at {text.file}, line {text.first_line} is not that of {what} '{fn.__qualname__}'",
         kernel=kernel,
         remedy="The file may have changed since it was imported: start the program again.",
+    )
+
+
+def _unreadable(fn: FunctionType, text: SourceText, kernel: str, what: str) -> Exception:
+    return fail(
+        UnsupportedSyntaxError,
+        f"the source of {what} '{fn.__qualname__}' cannot be read ({text.file}, line {text.first_line})",
+        kernel=kernel,
+        remedy=f"A {what} is compiled from its source text: define it in a file or a notebook cell, not by exec.",
     )
 
 
