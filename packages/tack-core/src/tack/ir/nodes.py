@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tack.errors import Span
-from tack.ir.types import ScalarType
+from tack.ir.types import IRTexture, ScalarType
 
 __all__ = [
     "AFTER", "BEFORE", "ERRORS", "EXTENTS", "LANES", "NONE", "NOTES", "AtomicOp", "Block", "IRAssign", "IRAtomic", "IRBarrier",
     "IRBlockReduce", "IRBreak", "IRCast", "IRCheck", "IRCond", "IRConst", "IRContinue", "IRDeclare", "IRDimSize", "IREval",
     "IRExpr", "IRFor", "IRFunc", "IRIf", "IRLeave", "IRLoad", "IRLocal", "IRLocalArray", "IRLogic", "IRName", "IRNode",
     "IRNonzero", "IROp", "IRParallel", "IRParam", "IRPrint", "IRRange", "IRRank", "IRRegion", "IRSite", "IRStmt", "IRStore",
-    "IRTexture", "IRTextureSample", "IRWhile", "Stage",
+    "IRTextureSample", "IRWhile", "Stage",
 ]  # fmt: skip
 
 Stage = Literal["lowered", "resolved", "typed"]
@@ -336,15 +336,6 @@ Block = tuple[IRStmt, ...]
 IRNode = IRExpr | IRStmt | IRRange
 
 # ------------------------------------------------------------------------------------------------------- function
-
-
-@dataclass(frozen=True, slots=True)
-class IRTexture:
-    """How a texture is sampled: its extents, x first, whether the nearest texel is taken, and whether hardware does it."""
-
-    extents: tuple[int, int, int]
-    nearest: bool = False
-    hardware: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from tack.errors import Span
-from tack.ir.nodes import IRAssign, IRCast, IRConst, IRExpr, IRFunc, IRLoad, IRLocal, IRName, IROp, IRParam, IRStmt, IRTexture
+from tack.ir.nodes import IRAssign, IRCast, IRConst, IRExpr, IRFunc, IRLoad, IRLocal, IRName, IROp, IRParam, IRStmt
 from tack.ir.nodes import IRTextureSample as Sample
-from tack.ir.types import ScalarType, f32, i32, i64
+from tack.ir.types import IRTexture, ScalarType, f32, i32, i64
 from tack.ir.walk import expand_block, with_parts
 
 __all__ = ["as_arrays", "expand_samples"]

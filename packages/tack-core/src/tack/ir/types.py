@@ -16,7 +16,7 @@ import numpy as np
 from tack.errors import fail
 
 __all__ = [
-    "BOOL", "DTYPES", "ELEMENT_TYPES", "INTS", "FLOATS", "MOST_COMPONENTS", "MOST_ROWS", "WEAK_FLOAT", "WEAK_INT",
+    "IRTexture", "BOOL", "DTYPES", "ELEMENT_TYPES", "INTS", "FLOATS", "MOST_COMPONENTS", "MOST_ROWS", "WEAK_FLOAT", "WEAK_INT",
     "ElementType", "MatrixType", "ScalarType", "VectorType", "Width", "dtype_of", "f32", "f64", "holds", "i8", "i16", "i32",
     "i64", "integer_type_for_value", "mat", "promote", "u8", "u16", "u32", "u64", "vec",
 ]  # fmt: skip
@@ -299,3 +299,12 @@ ELEMENT_TYPES: dict[str, VectorType | MatrixType] = {
     **{f"{prefix}vec{n}": vec(n, _ALL[name]) for name, prefix in _PREFIXES.items() for n in (2, 3, 4)},
     **{f"mat{n}": mat(n, n) for n in (2, 3, 4)},
 }  # the short names that `tack` exports
+
+
+@dataclass(frozen=True, slots=True)
+class IRTexture:
+    """How a texture is sampled: its extents, x first, whether the nearest texel is taken, and whether hardware does it."""
+
+    extents: tuple[int, int, int]
+    nearest: bool = False
+    hardware: bool = False

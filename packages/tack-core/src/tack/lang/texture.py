@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tack.errors import fail
-from tack.ir.nodes import IRTexture
-from tack.ir.types import f32
+from tack.ir.types import IRTexture, f32
 from tack.lang.array import Array, copyto
 from tack.lang.host_values import is_a, shape_tuple
 
