@@ -1012,3 +1012,60 @@ def test_kernel_methods_may_return_a_number():
 
     total = Total(array([1, 2]))
     assert [total.doubled(0.5), total.doubled(by=1.5)] == [20.5, 41.5]
+
+
+@tack.func
+def plus_two(x):
+    return x + 2
+
+
+@pytest.mark.rule("N6", "F2")
+def test_a_method_keeps_the_meaning_it_had_at_the_first_lowering():
+    @tack.device_class
+    class Scaled:
+        n = 1
+
+        @staticmethod
+        @tack.func
+        def at(x):
+            return x * 10
+
+        @tack.func
+        def twice(self, x):
+            return x * 2 * self.n
+
+    @tack.kernel
+    def kernel(thing, out):
+        for i in range(out.shape[0]):
+            out[i] = thing.at(i + 1) + thing.twice(i + 1)
+
+    thing, out = Scaled(), tack.zeros(1)
+
+    def value(run):
+        run(thing, out)
+        return out[0]
+
+    assert value(kernel) == 12
+    Scaled.at = staticmethod(plus_two)
+    assert value(kernel) == 12
+    Scaled.n = 5
+    assert value(kernel) == 20  # a new variant, the old function
+
+    @tack.kernel
+    def later(thing, out):
+        for i in range(out.shape[0]):
+            out[i] = thing.at(i + 1)
+
+    assert value(later) == 3
+
+
+@pytest.mark.rule("F2")
+def test_a_parameter_may_be_called_self():
+    @tack.kernel
+    def kernel(self, out):
+        for i in range(out.shape[0]):
+            out[i] = self
+
+    out = tack.zeros(2)
+    kernel(self=3, out=out)
+    assert out.numpy().tolist() == [3, 3]

@@ -244,7 +244,8 @@ class ExprLowering(ClassLowering):
     def array(self, node: ast.expr) -> str:
         """The array parameter that `node` names; everything else cannot be indexed."""
         if isinstance(node, ast.Subscript):
-            raise self.unsupported(node, "an element of an array is a number and has no index", "Write `a[i, j]` for `a[i][j]`.")
+            message = "an element of an array is a value and no array"
+            raise self.unsupported(node, message, "Name the array itself; for `a[i][j]` of a 2-D array write `a[i, j]`.")
         if isinstance(node, ast.Attribute):
             array = self.member_array(node)
             if array is not None:

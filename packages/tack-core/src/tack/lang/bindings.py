@@ -51,7 +51,7 @@ class CallBindings:
     """
 
     def __init__(self, kernel: FunctionType, namespace: dict[str, Any] | None, meanings: Meanings | None = None) -> None:
-        self._kernel = kernel
+        self.kernel = kernel
         self._namespace = namespace or {}
         self._found: dict[tuple[FunctionType, str], Any] = {}
         self._meanings: Meanings = WeakKeyDictionary() if meanings is None else meanings
@@ -87,7 +87,7 @@ class CallBindings:
         return value
 
     def _bare(self, owner: FunctionType, name: str) -> Any:
-        if owner is self._kernel and name in self._namespace:
+        if owner is self.kernel and name in self._namespace:
             return self._namespace[name]
         free = owner.__code__.co_freevars
         if name in free and owner.__closure__ is not None:
@@ -99,7 +99,7 @@ class CallBindings:
 
     def visible(self, owner: FunctionType) -> list[str]:
         """Names bound around `owner` that a kernel may use, for suggestions."""
-        names = {**owner.__globals__, **(self._namespace if owner is self._kernel else {})}
+        names = {**owner.__globals__, **(self._namespace if owner is self.kernel else {})}
         usable = (Constant, FunctionType, BuiltinFunctionType, ModuleType)
         return [*owner.__code__.co_freevars, *(n for n, v in names.items() if isinstance(v, usable) or hasattr(v, "__wrapped__"))]
 

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import inspect
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import MemberDescriptorType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,11 +23,12 @@ from tack.lang.func import Func
 from tack.lang.host_values import is_a
 from tack.lang.texture import Texture3D
 
-__all__ = ["Instance", "Template", "describe", "device_class", "is_device_object", "iterated"]
+__all__ = ["Instance", "Template", "describe", "device_class", "is_device_object", "iterated", "member"]
 
 C = TypeVar("C", bound=type)
 _MARK = "_tack_device_class"  # inherited: a subclass of a device class is one
 _ITERATE = "__tack_iterate__"
+_MEMORY = "_tack_meanings"  # of each class alone
 
 
 def device_class(cls: C) -> C:
@@ -52,6 +55,21 @@ def is_device_object(thing: object) -> bool:
 def is_device_class(thing: object) -> bool:
     """Whether `thing` is a device class."""
     return isinstance(thing, type) and getattr(thing, _MARK, False) is True
+
+
+def member(cls: type, name: str, kernel: FunctionType) -> Any:
+    """The class's attribute `name`, undecoded; a device function keeps the meaning it had when `kernel` was first lowered (N6).
+
+    The class itself remembers, so that one made per call still goes.
+    """
+    found = inspect.getattr_static(cls, name, None)
+    if not isinstance(found, Func | staticmethod):
+        return found
+    memory: WeakKeyDictionary[FunctionType, dict[str, Any]] | None = vars(cls).get(_MEMORY)
+    if memory is None:
+        memory = WeakKeyDictionary()
+        setattr(cls, _MEMORY, memory)
+    return memory.setdefault(kernel, {}).setdefault(name, found)
 
 
 def iterated(cls: type) -> tuple[str, ...]:

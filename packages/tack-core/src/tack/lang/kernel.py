@@ -59,7 +59,7 @@ class Kernel:
         """Copied as functions are, which is not at all; pickled by name."""
         return self.__qualname__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return slots.launch(self, args, kwargs)
         except Exception as error:  # whatever it is, it is raised again
