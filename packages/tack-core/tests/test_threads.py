@@ -221,12 +221,12 @@ def test_a_child_forked_while_a_thread_holds_a_lock_compiles(module: str, lock: 
             for i in range(x.shape[0]):
                 x[i] = value
 
-        taken, forking = threading.Event(), threading.Event()
+        taken, never = threading.Event(), threading.Event()
 
         def hold():
             with lock:
                 taken.set()
-                forking.wait(0.2)
+                never.wait(0.2)  # far longer than a fork that does not wait for the lock
 
         thread = threading.Thread(target=hold)
         thread.start()
