@@ -64,26 +64,27 @@ end1:
 for2:
   %for2.i = phi i64 [ 0, %end1 ], [ %for2.i.next, %next2 ]
   %9 = load float, ptr %v_total.at
-  %10 = sub i64 3, %for2.i
-  %11 = getelementptr inbounds float, ptr %v_last, i64 %10
-  %12 = load float, ptr %11, align 1
-  %13 = freeze float %12
-  %14 = fadd float %9, %13
-  store float %14, ptr %v_total.at
+  %10 = mul i64 %for2.i, -1
+  %11 = getelementptr float, ptr %v_last, i64 %10
+  %12 = getelementptr float, ptr %11, i64 3
+  %13 = load float, ptr %12, align 1
+  %14 = freeze float %13
+  %15 = fadd float %9, %14
+  store float %15, ptr %v_total.at
   br label %next2
 next2:
   %for2.i.next = add nsw i64 %for2.i, 1
-  %15 = icmp slt i64 %for2.i.next, 4
-  br i1 %15, label %for2, label %end2, !llvm.loop !2
+  %16 = icmp slt i64 %for2.i.next, 4
+  br i1 %16, label %for2, label %end2, !llvm.loop !2
 end2:
-  %16 = load float, ptr %v_total.at
-  %17 = getelementptr inbounds float, ptr %v_out, i64 %n
-  store float %16, ptr %17, align 1
+  %17 = load float, ptr %v_total.at
+  %18 = getelementptr inbounds float, ptr %v_out, i64 %n
+  store float %17, ptr %18, align 1
   br label %next
 next:
   %n.next = add nuw nsw i64 %n, 1
-  %18 = icmp eq i64 %n.next, %hi
-  br i1 %18, label %done, label %iteration, !llvm.loop !3
+  %19 = icmp eq i64 %n.next, %hi
+  br i1 %19, label %done, label %iteration, !llvm.loop !3
 done:
   ret void
 }

@@ -46,8 +46,8 @@ iteration:
   %1 = getelementptr inbounds i32, ptr %v_start, i64 %n
   %2 = load i32, ptr %1, align 1
   %3 = sext i32 %2 to i64
-  %4 = add i64 %n, 1
-  %5 = getelementptr inbounds i32, ptr %v_start, i64 %4
+  %4 = getelementptr i32, ptr %v_start, i64 %n
+  %5 = getelementptr i32, ptr %4, i64 1
   %6 = load i32, ptr %5, align 1
   %7 = sext i32 %6 to i64
   %8 = icmp slt i64 %3, %7

@@ -44,8 +44,8 @@ iteration:
   %1 = add nsw i64 1, %n
   %2 = getelementptr inbounds float, ptr %v_restrict, i64 %1
   %3 = load float, ptr %2, align 1
-  %4 = sub i64 %1, 1
-  %5 = getelementptr inbounds float, ptr %v_restrict, i64 %4
+  %4 = getelementptr float, ptr %v_restrict, i64 %1
+  %5 = getelementptr float, ptr %4, i64 -1
   %6 = load float, ptr %5, align 1
   %7 = fadd float %3, %6
   %8 = getelementptr inbounds float, ptr %v_double, i64 %1

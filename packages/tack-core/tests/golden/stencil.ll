@@ -81,36 +81,39 @@ iteration:
   %n = phi i64 [ %column, %row ], [ %n.next, %next ]
   %9 = add nsw i64 1, %r
   %10 = add nsw i64 1, %n
-  %11 = mul i64 %9, 5
-  %12 = add i64 %11, %10
-  %13 = getelementptr inbounds float, ptr %v_u, i64 %12
-  %14 = load float, ptr %13, align 1
-  %15 = sub i64 %9, 1
-  %16 = mul i64 %15, 5
-  %17 = add i64 %16, %10
-  %18 = getelementptr inbounds float, ptr %v_u, i64 %17
-  %19 = load float, ptr %18, align 1
-  %20 = add i64 %9, 1
-  %21 = mul i64 %20, 5
-  %22 = add i64 %21, %10
-  %23 = getelementptr inbounds float, ptr %v_u, i64 %22
-  %24 = load float, ptr %23, align 1
-  %25 = fadd float %19, %24
-  %26 = call float @llvm.fma.f32(float 0xC000000000000000, float %14, float %25)
-  %27 = mul i64 %9, 5
-  %28 = add i64 %27, %10
-  %29 = getelementptr inbounds float, ptr %v_u, i64 %28
-  %30 = load float, ptr %29, align 1
-  %31 = call float @llvm.fma.f32(float %v_k, float %26, float %30)
-  %32 = mul i64 %9, 5
-  %33 = add i64 %32, %10
-  %34 = getelementptr inbounds float, ptr %v_out, i64 %33
-  store float %31, ptr %34, align 1
+  %11 = mul i64 %r, 5
+  %12 = add i64 %11, %n
+  %13 = getelementptr float, ptr %v_u, i64 %12
+  %14 = getelementptr float, ptr %13, i64 6
+  %15 = load float, ptr %14, align 1
+  %16 = mul i64 %r, 5
+  %17 = add i64 %16, %n
+  %18 = getelementptr float, ptr %v_u, i64 %17
+  %19 = getelementptr float, ptr %18, i64 1
+  %20 = load float, ptr %19, align 1
+  %21 = mul i64 %r, 5
+  %22 = add i64 %21, %n
+  %23 = getelementptr float, ptr %v_u, i64 %22
+  %24 = getelementptr float, ptr %23, i64 11
+  %25 = load float, ptr %24, align 1
+  %26 = fadd float %20, %25
+  %27 = call float @llvm.fma.f32(float 0xC000000000000000, float %15, float %26)
+  %28 = mul i64 %r, 5
+  %29 = add i64 %28, %n
+  %30 = getelementptr float, ptr %v_u, i64 %29
+  %31 = getelementptr float, ptr %30, i64 6
+  %32 = load float, ptr %31, align 1
+  %33 = call float @llvm.fma.f32(float %v_k, float %27, float %32)
+  %34 = mul i64 %r, 5
+  %35 = add i64 %34, %n
+  %36 = getelementptr float, ptr %v_out, i64 %35
+  %37 = getelementptr float, ptr %36, i64 6
+  store float %33, ptr %37, align 1
   br label %next
 next:
   %n.next = add nuw nsw i64 %n, 1
-  %35 = icmp eq i64 %n.next, %8
-  br i1 %35, label %row.end, label %iteration, !llvm.loop !1
+  %38 = icmp eq i64 %n.next, %8
+  br i1 %38, label %row.end, label %iteration, !llvm.loop !1
 row.end:
   %r.next = add nuw nsw i64 %r, 1
   br i1 %7, label %done, label %row

@@ -45,102 +45,97 @@ first:
 iteration:
   %n = phi i64 [ %lo, %first ], [ %n.next, %next ]
   %1 = and i64 %n, 1
-  %2 = mul i64 %1, 2
-  %3 = mul i64 %2, 2
-  %4 = getelementptr inbounds float, ptr %v_turns, i64 %3
-  %5 = load float, ptr %4, align 1
-  %6 = and i64 %n, 1
-  %7 = mul i64 %6, 2
-  %8 = mul i64 %7, 2
-  %9 = add i64 %8, 1
-  %10 = getelementptr inbounds float, ptr %v_turns, i64 %9
-  %11 = load float, ptr %10, align 1
-  %12 = and i64 %n, 1
-  %13 = mul i64 %12, 2
-  %14 = add i64 %13, 1
-  %15 = mul i64 %14, 2
-  %16 = getelementptr inbounds float, ptr %v_turns, i64 %15
-  %17 = load float, ptr %16, align 1
-  %18 = and i64 %n, 1
-  %19 = mul i64 %18, 2
-  %20 = add i64 %19, 1
-  %21 = mul i64 %20, 2
-  %22 = add i64 %21, 1
-  %23 = getelementptr inbounds float, ptr %v_turns, i64 %22
-  %24 = load float, ptr %23, align 1
-  %25 = mul i64 %n, 2
-  %26 = getelementptr inbounds float, ptr %v_points, i64 %25
-  %27 = load float, ptr %26, align 1
-  %28 = mul i64 %n, 2
-  %29 = add i64 %28, 1
-  %30 = getelementptr inbounds float, ptr %v_points, i64 %29
-  %31 = load float, ptr %30, align 1
-  %32 = fmul float %5, %27
-  %33 = fmul float %17, %27
-  %34 = call float @llvm.fma.f32(float %11, float %31, float %32)
-  %35 = call float @llvm.fma.f32(float %34, float 0x4000000000000000, float 0x3FD0000000000000)
-  store float %35, ptr %v_v.at
-  %36 = call float @llvm.fma.f32(float %24, float %31, float %33)
-  %37 = call float @llvm.fma.f32(float %36, float 0x4000000000000000, float 0xBFE0000000000000)
-  store float %37, ptr %v_v_1.at
-  %38 = and i64 %n, 1
-  %39 = mul i64 %n, 2
-  %40 = getelementptr inbounds float, ptr %v_points, i64 %39
-  %41 = load float, ptr %40, align 1
-  %42 = mul i64 %n, 2
-  %43 = add i64 %42, 1
-  %44 = getelementptr inbounds float, ptr %v_points, i64 %43
-  %45 = load float, ptr %44, align 1
-  %46 = load float, ptr %v_v.at
-  %47 = fmul float %46, %41
-  %48 = icmp eq i64 %38, 0
-  %49 = load float, ptr %v_v.at
-  %50 = load float, ptr %v_v_1.at
-  %51 = select i1 %48, float %49, float %50
-  %52 = load float, ptr %v_v_1.at
-  %53 = call float @llvm.fma.f32(float %52, float %45, float %47)
-  %54 = fadd float %51, %53
-  %55 = icmp eq i64 %38, 0
-  br i1 %55, label %then1, label %end1
+  %2 = mul i64 %1, 4
+  %3 = getelementptr inbounds float, ptr %v_turns, i64 %2
+  %4 = load float, ptr %3, align 1
+  %5 = and i64 %n, 1
+  %6 = mul i64 %5, 4
+  %7 = getelementptr float, ptr %v_turns, i64 %6
+  %8 = getelementptr float, ptr %7, i64 1
+  %9 = load float, ptr %8, align 1
+  %10 = and i64 %n, 1
+  %11 = mul i64 %10, 4
+  %12 = getelementptr float, ptr %v_turns, i64 %11
+  %13 = getelementptr float, ptr %12, i64 2
+  %14 = load float, ptr %13, align 1
+  %15 = and i64 %n, 1
+  %16 = mul i64 %15, 4
+  %17 = getelementptr float, ptr %v_turns, i64 %16
+  %18 = getelementptr float, ptr %17, i64 3
+  %19 = load float, ptr %18, align 1
+  %20 = mul i64 %n, 2
+  %21 = getelementptr inbounds float, ptr %v_points, i64 %20
+  %22 = load float, ptr %21, align 1
+  %23 = mul i64 %n, 2
+  %24 = getelementptr float, ptr %v_points, i64 %23
+  %25 = getelementptr float, ptr %24, i64 1
+  %26 = load float, ptr %25, align 1
+  %27 = fmul float %4, %22
+  %28 = fmul float %14, %22
+  %29 = call float @llvm.fma.f32(float %9, float %26, float %27)
+  %30 = call float @llvm.fma.f32(float %29, float 0x4000000000000000, float 0x3FD0000000000000)
+  store float %30, ptr %v_v.at
+  %31 = call float @llvm.fma.f32(float %19, float %26, float %28)
+  %32 = call float @llvm.fma.f32(float %31, float 0x4000000000000000, float 0xBFE0000000000000)
+  store float %32, ptr %v_v_1.at
+  %33 = and i64 %n, 1
+  %34 = mul i64 %n, 2
+  %35 = getelementptr inbounds float, ptr %v_points, i64 %34
+  %36 = load float, ptr %35, align 1
+  %37 = mul i64 %n, 2
+  %38 = getelementptr float, ptr %v_points, i64 %37
+  %39 = getelementptr float, ptr %38, i64 1
+  %40 = load float, ptr %39, align 1
+  %41 = load float, ptr %v_v.at
+  %42 = fmul float %41, %36
+  %43 = icmp eq i64 %33, 0
+  %44 = load float, ptr %v_v.at
+  %45 = load float, ptr %v_v_1.at
+  %46 = select i1 %43, float %44, float %45
+  %47 = load float, ptr %v_v_1.at
+  %48 = call float @llvm.fma.f32(float %47, float %40, float %42)
+  %49 = fadd float %46, %48
+  %50 = icmp eq i64 %33, 0
+  br i1 %50, label %then1, label %end1
 then1:
-  store float %54, ptr %v_v.at
+  store float %49, ptr %v_v.at
   br label %end1
 end1:
-  %56 = icmp eq i64 %38, 1
-  br i1 %56, label %then2, label %end2
+  %51 = icmp eq i64 %33, 1
+  br i1 %51, label %then2, label %end2
 then2:
-  store float %54, ptr %v_v_1.at
+  store float %49, ptr %v_v_1.at
   br label %end2
 end2:
-  %57 = load float, ptr %v_v.at
-  %58 = fcmp olt float %57, 0x0000000000000000
+  %52 = load float, ptr %v_v.at
+  %53 = fcmp olt float %52, 0x0000000000000000
+  %54 = load float, ptr %v_v_1.at
+  %55 = load float, ptr %v_v.at
+  %56 = select i1 %53, float %54, float %55
+  %57 = mul i64 %n, 2
+  %58 = getelementptr inbounds float, ptr %v_out, i64 %57
+  store float %56, ptr %58, align 1
   %59 = load float, ptr %v_v_1.at
-  %60 = load float, ptr %v_v.at
-  %61 = select i1 %58, float %59, float %60
-  %62 = mul i64 %n, 2
-  %63 = getelementptr inbounds float, ptr %v_out, i64 %62
-  store float %61, ptr %63, align 1
-  %64 = load float, ptr %v_v_1.at
-  %65 = fcmp olt float %64, 0x0000000000000000
-  %66 = load float, ptr %v_v.at
-  %67 = load float, ptr %v_v_1.at
-  %68 = select i1 %65, float %66, float %67
-  %69 = mul i64 %n, 2
-  %70 = add i64 %69, 1
-  %71 = getelementptr inbounds float, ptr %v_out, i64 %70
-  store float %68, ptr %71, align 1
-  %72 = mul i64 %n, 2
-  %73 = getelementptr inbounds float, ptr %v_out, i64 %72
-  %74 = load float, ptr %73, align 1
-  %75 = fsub float %74, 0x3FF0000000000000
-  %76 = mul i64 %n, 2
-  %77 = getelementptr inbounds float, ptr %v_out, i64 %76
-  store float %75, ptr %77, align 1
+  %60 = fcmp olt float %59, 0x0000000000000000
+  %61 = load float, ptr %v_v.at
+  %62 = load float, ptr %v_v_1.at
+  %63 = select i1 %60, float %61, float %62
+  %64 = mul i64 %n, 2
+  %65 = getelementptr float, ptr %v_out, i64 %64
+  %66 = getelementptr float, ptr %65, i64 1
+  store float %63, ptr %66, align 1
+  %67 = mul i64 %n, 2
+  %68 = getelementptr inbounds float, ptr %v_out, i64 %67
+  %69 = load float, ptr %68, align 1
+  %70 = fsub float %69, 0x3FF0000000000000
+  %71 = mul i64 %n, 2
+  %72 = getelementptr inbounds float, ptr %v_out, i64 %71
+  store float %70, ptr %72, align 1
   br label %next
 next:
   %n.next = add nuw nsw i64 %n, 1
-  %78 = icmp eq i64 %n.next, %hi
-  br i1 %78, label %done, label %iteration, !llvm.loop !1
+  %73 = icmp eq i64 %n.next, %hi
+  br i1 %73, label %done, label %iteration, !llvm.loop !1
 done:
   ret void
 }

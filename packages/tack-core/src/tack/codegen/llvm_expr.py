@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any, ClassVar
 
+from tack.codegen.llvm_address import linear
 from tack.codegen.llvm_debug import check, nonzero, note_access
 from tack.codegen.llvm_math import convert, operate
 from tack.codegen.llvm_text import LLVM_TYPES, FunctionText, ModuleText, constant
@@ -33,10 +34,11 @@ class ExprWriter(FunctionText):
 
     `values`: names that are one value (scalar parameters, loop variables, locals assigned once); `slots`: locals in memory;
     `arrays`: each array's pointer; `dims`: the sizes that are known only at run time; `relaxed`: the arrays that atomics update;
-    `own`: the local arrays; in debug mode `iteration`: the number of the iteration, and `failed`: where a failed check goes.
+    `own`: the local arrays; `origins`: what the value of a loop variable counts from, and at what literal distance; in debug
+    mode `iteration`: the number of the iteration, and `failed`: where a failed check goes.
     """
 
-    __slots__ = ("arrays", "dims", "failed", "fma", "iteration", "own", "relaxed", "slots", "types", "values")
+    __slots__ = ("arrays", "dims", "failed", "fma", "iteration", "origins", "own", "relaxed", "slots", "types", "values")
 
     def __init__(self, module: ModuleText, fma: bool) -> None:
         super().__init__(module)
@@ -45,6 +47,7 @@ class ExprWriter(FunctionText):
         self.slots: dict[str, str] = {}
         self.types: dict[str, ScalarType] = {}
         self.arrays: dict[str, str] = {}
+        self.origins: dict[str, tuple[str, int]] = {}
         self.dims: dict[tuple[str, Any], str] = {}
         self.relaxed: Set[str] = frozenset()
         self.own: Set[str] = frozenset()
@@ -91,10 +94,26 @@ class ExprWriter(FunctionText):
 
     def element(self, t: str, array: str, index: tuple[IRExpr, ...], *, loads: bool = False) -> str:
         """The address of an array's element at a flat index, to load it or to store to it."""
-        flat = self.expr(index[0])
         if isinstance(index[0], IRCheck):
+            flat, rest = self.expr(index[0]), 0
             note_access(self, index[0], flat, loads)
-        return self.op(f"getelementptr inbounds {t}, ptr {self.arrays[array]}, i64 {flat}")
+        else:
+            flat, rest = self._flat(index[0])
+        if rest == 0:
+            return self.op(f"getelementptr inbounds {t}, ptr {self.arrays[array]}, i64 {flat}")
+        base = self.op(f"getelementptr {t}, ptr {self.arrays[array]}, i64 {flat}")  # may lie outside the array
+        return self.op(f"getelementptr {t}, ptr {base}, i64 {rest}")
+
+    def _flat(self, node: IRExpr) -> tuple[str, int]:
+        """A flat index as a value and a literal distance from it."""
+        if isinstance(node, IRName):
+            return self.expr(node), 0
+        terms, rest = linear(node, self.expr, self.origins)
+        flat = ""
+        for word, factor in terms:
+            term = word if factor == 1 else self.op(f"mul i64 {word}, {factor}")
+            flat = self.op(f"add i64 {flat}, {term}") if flat else term
+        return (flat, rest) if flat else (str(rest), 0)
 
     def _op(self, node: IROp) -> str:
         args: list[str] = []

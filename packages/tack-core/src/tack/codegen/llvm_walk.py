@@ -94,7 +94,10 @@ def write_rows(f: BlockWriter, loop: IRParallel, fresh: Fresh) -> None:
     variables: list[tuple[IRRange, str]] = []
     for k, dim in enumerate(loop.dims):
         start, index = _word(dim.start, f"%t_start{k}"), (*digits, "%n")[k]
-        variables.append((dim, index if start == "0" else f.op(f"add nsw i64 {start}, {index}")))
+        value = index if start == "0" else f.op(f"add nsw i64 {start}, {index}")
+        if isinstance(dim.start, IRConst):
+            f.origins[value] = (index, int(dim.start.value))
+        variables.append((dim, value))
     if ERRORS in f.arrays:
         f.iteration = f.op(f"add i64 {f.op(f'mul i64 %r, {sizes[last]}')}, %n")
     _iteration(f, loop, variables, fresh, "next")
