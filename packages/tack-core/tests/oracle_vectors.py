@@ -5,6 +5,7 @@ A component is a `Num`, a plain Python number where it is weak, a bool in a mask
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from functools import reduce
@@ -128,7 +129,7 @@ def chain(a: list[Any], b: list[Any]) -> Any:
 def root(x: Any) -> Num:
     t = float_type(x)
     value = convert(x, t).v
-    return Num(t, round_to(value**0.5, t) if value >= 0 else float("nan"))
+    return Num(t, round_to(math.sqrt(value), t) if value >= 0 else float("nan"))  # `** 0.5` rounds otherwise
 
 
 def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
