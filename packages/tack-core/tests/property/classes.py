@@ -49,7 +49,9 @@ def make(b: _Builder, w: Writer, movable: list[Any]) -> tuple[list[Thing], list[
         if w.rng.random() < 0.5:
             thing = w.rng.choice(things)
             thing.names.append(each.name)
-            if isinstance(each, ArrayParam):
+            if any(each is array for array, _ in b.accumulators):
+                pass  # methods do not read it: other iterations update it meanwhile
+            elif isinstance(each, ArrayParam):
                 thing.arrays.append(replace(each, name=f"self.{each.name}"))
             elif isinstance(each, Var):
                 thing.scalars.append(Var(f"self.{each.name}", each.type, False))
