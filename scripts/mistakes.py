@@ -147,6 +147,32 @@ big, grid, points, n = tack.ones(4, tack.u64), tack.ones((4, 3)), tack.zeros(4, 
 
 # fmt: off
 _CALLS, _LOOPS, _SYNTAX, _NAMES, _TYPES = "Calls", "Loops and returns", "Python that kernels do not speak", "Names and functions", "Types"
+_CLASSES = "Objects of device classes"
+_LINE = """@tack.device_class
+class Line:
+    __tack_iterate__ = ("n",)
+
+    def __init__(self, n):
+        self.n = n
+        self.offset = 1.0
+
+    def twice(self, v):
+        return 2 * v
+
+line = Line(4.0)
+"""
+_KLINE = "\n@tack.kernel\ndef kernel(line, out):\n    for i in range(len(out)):\n        out[i] = {}\n\n"
+_METHOD = """@tack.device_class
+class Ramp:
+    def __init__(self):
+        self.n = 4
+
+    @tack.kernel
+    def fill(self, out):
+        for i in range({}):
+            out[i] = i
+
+"""
 _K = "@tack.kernel\ndef kernel({}):\n    for i in range(len(out)):\n        out[i] = {}\n\n"
 
 MISTAKES = (
@@ -211,7 +237,31 @@ outer(x, out)
     Mistake(_NAMES, "The wrong number of arguments for an operation", "out[i] = «sqrt(x[i], 2)»", "out[i] = sqrt(x[i])", TypeError,
             "sqrt() takes one argument, not 2", "Write `sqrt(a)`."),
     Mistake(_NAMES, "A method of an array", "out[i] = «x.sum()»", "total = 0.0\nfor k in range(len(x)):\n    total += x[k]\nout[i] = total",
-            _UNSUPPORTED, "numbers and arrays have no methods", "Loop over the elements"),
+            _UNSUPPORTED, "arrays have no methods", "Loop over the elements"),
+    Mistake(_NAMES, "The index of a thread, as other systems have it", "k = «cuda».grid(1)\nout[k] = x[k]", "out[i] = x[i]", NameError,
+            "name 'cuda' is not defined", "The loop variable is the index"),
+    Mistake(_NAMES, "An array made by NumPy", "t = «np.zeros(3)»\nt[0] = x[i]\nout[i] = t[0]", "t = tack.local_array(tack.f32, 3)\nt[0] = x[i]\nout[i] = t[0]",
+            _UNSUPPORTED, "NumPy's `np.zeros`", "tack.local_array(dtype, n)"),
+    Mistake(_NAMES, "A random number of NumPy", "out[i] = «np.random.rand()»", "out[i] = tack.random.uniform_f32(2024, i, 0)", _UNSUPPORTED,
+            "NumPy's `np.random.rand`", "tack.random.uniform_f32"),
+    Mistake(_NAMES, "A function as an argument of a function", "@tack.func\ndef twice(f, v):\n    return f(f(v))\n\n@tack.func\ndef half(v):\n    return v / 2\n---\nout[i] = twice(«half», x[i])",
+            "@tack.func\ndef half(v):\n    return v / 2\n\n@tack.func\ndef twice(v):\n    return half(half(v))\n---\nout[i] = twice(x[i])", TypeError,
+            "function 'half' cannot be an argument", "Name it inside the function"),
+    Mistake(_NAMES, "A mistake inside a function", "@tack.func\ndef odd(v):\n    return «v» & 1\n---\nout[i] = odd(x[i])",
+            "@tack.func\ndef odd(v):\n    return int(v) & 1\n---\nout[i] = odd(x[i])", TypeError, "(called on line 8)", "`int(v)`"),
+    # --------------------------------------------------------------------------------------------- device classes
+    Mistake(_CLASSES, "An object of a plain class", _LINE.replace("@tack.device_class\n", "") + _KLINE.format("line.offset") + "«kernel(line, out)»",
+            _LINE + _KLINE.format("line.offset") + "kernel(line, out)", TypeError, "'line' is an object of class Line, which is no device class", "@tack.device_class"),
+    Mistake(_CLASSES, "A misspelt attribute", _LINE + "---\nout[i] = «line.ofset»", _LINE + "---\nout[i] = line.offset", NameError,
+            "the object passed for 'line', of class Line, has no 'ofset'", "Did you mean 'offset'?", "line, out"),
+    Mistake(_CLASSES, "A method that is a plain function", _LINE + "---\nout[i] = «line.twice»(x[i])", _LINE.replace("    def twice", "    @tack.func\n    def twice") + "---\nout[i] = line.twice(x[i])",
+            _UNSUPPORTED, "`Line.twice`, an ordinary Python method", "@tack.func", "line, x, out"),
+    Mistake(_CLASSES, "Changing an object", _LINE + "---\n«line.offset» = x[i]\nout[i] = line.offset", _LINE.replace("1.0", "tack.zeros(4)") + "---\nline.offset[i] = x[i]\nout[i] = line.offset[i]",
+            _UNSUPPORTED, "assigning an attribute", "Store into an array", "line, x, out"),
+    Mistake(_CLASSES, "A loop over an object whose size is a float", _LINE + "---\nfor k in «line»:\n    out[i] += k", _LINE.replace("= n", "= int(n)") + "---\nfor k in line:\n    out[i] += k",
+            TypeError, "counts up to 'line.n', which must be an integer", "`line.n = int(line.n)`", "line, out"),
+    Mistake(_CLASSES, "A kernel of a class called without its object", _METHOD.format("«self.n»") + "Ramp.fill(4, out)", _METHOD.format("self.n") + "Ramp().fill(out)", TypeError,
+            "'self' has no 'n': a number was passed for it", "`obj.fill(...)`"),
     # ------------------------------------------------------------------------------------------------------- calls
     Mistake(_CALLS, "The wrong number of arguments", _K.format("x, out", "x[i]") + "«kernel(out)»", "out[i] = x[i]", TypeError,
             "misses 1 argument: 'out'", "Call kernel(x, out)."),
@@ -222,11 +272,11 @@ outer(x, out)
             "Write tack.array(x)."),
     Mistake(_CALLS, "A NumPy array as an argument", _K.format("x, out", "x[i]") + "«kernel(np.ones(4), out)»",
             _K.format("x, out", "x[i]") + "kernel(tack.array(np.ones(4)), out)", TypeError, "argument 'x' is of type numpy.ndarray",
-            "Write tack.array(x)."),
+            "or tack.array(x) for a copy"),
     Mistake(_CALLS, "A string as an argument", _K.format("k, out", "k") + "«kernel('4', out)»", _K.format("k, out", "k") + "kernel(int('4'), out)",
-            TypeError, "argument 'k' is of type str", "pass a number"),
+            TypeError, "argument 'k' is of type str", "Pass an array or a number."),
     Mistake(_CALLS, "None as an argument", _K.format("x, out", "x[i]") + "«kernel(None, out)»", "out[i] = x[i]", TypeError,
-            "argument 'x' is None", "pass a number"),
+            "argument 'x' is None", "Pass an array or a number."),
     Mistake(_CALLS, "An array for a number", _K.format("k, out", "«k»") + "kernel(x, out)", _K.format("k, out", "k[i]") + "kernel(x, out)",
             TypeError, "'k' is an array, but is used as a number", "k[i]"),
     Mistake(_CALLS, "A number for an array", _K.format("x, out", "«x[i]»") + "kernel(2.0, out)", _K.format("x, out", "x") + "kernel(2.0, out)",
@@ -243,6 +293,10 @@ outer(x, out)
     Mistake(_CALLS, "A parameter with a default", "@tack.kernel\n«def kernel(x, out, factor=2.0):»\n    for i in range(len(out)):\n        out[i] = factor * x[i]\n",
             "@tack.kernel\ndef kernel(x, out, factor):\n    for i in range(len(out)):\n        out[i] = factor * x[i]\n\nkernel(x, out, 2.0)",
             _UNSUPPORTED, "a kernel has no default arguments", "Pass the value at each call"),
+    Mistake(_CALLS, "A dict as an argument", _K.format("x, out", "x[i]") + "«kernel({'x': x}, out)»", _K.format("x, out", "x[i]") + "kernel(x, out)", TypeError,
+            "argument 'x' is of type dict", "Pass an array or a number."),
+    Mistake(_CALLS, "A launch configuration", _K.format("x, out", "x[i]") + "«kernel[1, 32]»(x, out)", _K.format("x, out", "x[i]") + "kernel(x, out)", TypeError,
+            "a kernel has no launch configuration", "Call kernel(x, out)."),
     Mistake(_CALLS, "A device function called from Python", "!«tack.barrier()»", "!pass", RuntimeError, "tack.barrier() belongs inside a @tack.kernel", "Write a kernel that calls it"),
     # ------------------------------------------------------------------------------------------------------- loops
     Mistake(_LOOPS, "No loop", "@tack.kernel\ndef «kernel»(x, out):\n    out[0] = x[0]\n\nkernel(x, out)",
@@ -291,10 +345,21 @@ second(x, out)
     Mistake(_LOOPS, "A store before the loop", "@tack.kernel\ndef kernel(x, out):\n    «out[0]» = 1\n    for i in range(len(out)):\n        out[i] = x[i]\n\nkernel(x, out)",
             "out[i] = 1.0 if i == 0 else x[i]", _UNSUPPORTED, "'out' is stored to outside the parallel loop", "Move it into the loop"),
     Mistake(_LOOPS, "Too few sizes in `ndindex`", "@tack.kernel\ndef kernel(grid):\n    for «i, j» in tack.ndindex(len(grid)):\n        grid[i, j] = 1\n\nkernel(grid)",
-            "@tack.kernel\ndef kernel(grid):\n    for i, j in tack.ndindex(4, 3):\n        grid[i, j] = 1\n\nkernel(grid)", ValueError, "2 loop variables for the 1 sizes of tack.ndindex", "tack.ndindex("),
+            "@tack.kernel\ndef kernel(grid):\n    for i, j in tack.ndindex(4, 3):\n        grid[i, j] = 1\n\nkernel(grid)", ValueError, "2 loop variables for the 1 size of tack.ndindex", "tack.ndindex("),
     Mistake(_LOOPS, "A result without an annotation", "@tack.kernel\ndef kernel(x, out):\n    for i in range(len(out)):\n        out[i] = x[i]\n    «return out[0]»\n\nkernel(x, out)",
             "@tack.kernel\ndef kernel(x, out) -> float:\n    for i in range(len(out)):\n        out[i] = x[i]\n    return out[0]\n\nkernel(x, out)",
             _UNSUPPORTED, "it has no return annotation", "`-> float`"),
+    Mistake(_LOOPS, "A sum over the loop", "@tack.kernel\ndef kernel(x) -> float:\n    total = 0.0\n    for i in range(len(x)):\n        «total += x[i]»\n    return total\n\nkernel(x)",
+            "@tack.kernel\ndef kernel(x, total) -> float:\n    for i in range(len(x)):\n        tack.atomic_add(total, 0, x[i])\n    return total[0]\n\nkernel(x, tack.zeros(1))",
+            _UNSUPPORTED, "each iteration updates its own 'total'", "tack.atomic_add(total, 0, value)"),
+    Mistake(_LOOPS, "A local of the loop as the result", "@tack.kernel\ndef kernel(x) -> float:\n    for i in range(len(x)):\n        last = x[i]\n    return «last»\n\nkernel(x)",
+            "@tack.kernel\ndef kernel(x) -> float:\n    for i in range(len(x)):\n        x[i] = x[i]\n    return x[len(x) - 1]\n\nkernel(x)",
+            NameError, "each iteration has its own", "Store it in an array"),
+    Mistake(_LOOPS, "A value returned from an iteration", "«return x[i]»", "out[i] = x[i]", _UNSUPPORTED, "`return` in the parallel loop", "`out[i] = value`"),
+    Mistake(_LOOPS, "A shape as the sizes of `ndindex`", "@tack.kernel\ndef kernel(grid):\n    for i, j in tack.ndindex(«grid.shape»):\n        grid[i, j] = 1\n\nkernel(grid)",
+            "@tack.kernel\ndef kernel(grid):\n    for i, j in tack.ndindex(grid.shape[0], grid.shape[1]):\n        grid[i, j] = 1\n\nkernel(grid)",
+            _UNSUPPORTED, "a shape as a whole", "`tack.ndindex(grid.shape[0], grid.shape[1])`"),
+    Mistake(_LOOPS, "A loop over a number", "for k in «4»:\n    out[i] += x[k]", "for k in range(4):\n    out[i] += x[k]", _UNSUPPORTED, "runs over range(...)", "`range(4)`"),
     Mistake(_LOOPS, "A function with a path without return", "@tack.func\ndef «sign»(v):\n    if v > 0:\n        return 1.0\n---\nout[i] = sign(x[i])",
             "@tack.func\ndef sign(v):\n    if v > 0:\n        return 1.0\n    return -1.0\n---\nout[i] = sign(x[i])", TypeError, "sign() returns a value on some paths only", "End every path with `return` and a value."),
     # ------------------------------------------------------------------------------------------------------ syntax
@@ -312,7 +377,7 @@ second(x, out)
             _UNSUPPORTED, "a dict", "separate locals"),
     Mistake(_SYNTAX, "A set", "seen = «{1, 2}»\nout[i] = 1", "seen = tack.local_array(tack.i32, 2)\nseen[0] = 1\nseen[1] = 2\nout[i] = seen[0]",
             _UNSUPPORTED, "a set", "separate locals"),
-    Mistake(_SYNTAX, "An f-string", "text = «f'{i}'»\nout[i] = x[i]", "print(f'{i}')\nout[i] = x[i]", _UNSUPPORTED, "an f-string", "Leave it out."),
+    Mistake(_SYNTAX, "An f-string", "text = «f'{i}'»\nout[i] = x[i]", "print(f'{i}')\nout[i] = x[i]", _UNSUPPORTED, "an f-string", "`print` takes strings and f-strings"),
     Mistake(_SYNTAX, "`is`", "out[i] = 1 if «i is 0» else x[i]", "out[i] = 1 if i == 0 else x[i]", _UNSUPPORTED, "`is`", "`==`"),
     Mistake(_SYNTAX, "`in`", "out[i] = 1 if «i in (0, 3)» else x[i]", "out[i] = 1 if i == 0 or i == 3 else x[i]", _UNSUPPORTED, "`in`", "`or`"),
     Mistake(_SYNTAX, "The walrus", "out[i] = («v := x[i]») * v", "v = x[i]\nout[i] = v * v", _UNSUPPORTED, "walrus", "statement of its own"),
@@ -323,7 +388,14 @@ second(x, out)
     Mistake(_SYNTAX, "An import", "«import math»\nout[i] = math.sin(x[i])", "out[i] = math.sin(x[i])", _UNSUPPORTED, "an import", "top of the file"),
     Mistake(_SYNTAX, "A slice", "row = grid[i, «0:2»]\nout[i] = row[0]", "total = 0.0\nfor k in range(0, 2):\n    total += grid[i, k]\nout[i] = total",
             _UNSUPPORTED, "a slice", "Index one element", "grid, out"),
-    Mistake(_SYNTAX, "A string", "mode = «'fast'»\nout[i] = x[i]", "mode = 1\nout[i] = x[i]", _UNSUPPORTED, "a string", "numbers"),
+    Mistake(_SYNTAX, "A string", "mode = «'fast'»\nout[i] = x[i]", "mode = 1\nout[i] = x[i]", _UNSUPPORTED, "a string", "Let a number stand for it"),
+    Mistake(_SYNTAX, "A string compared with another", "out[i] = x[i] if n == «'fast'» else 0.0", "FAST = tack.constant(1)\n---\nout[i] = x[i] if n == FAST else 0.0",
+            _UNSUPPORTED, "a string", "Let a number stand for it", "n, x, out"),
+    Mistake(_SYNTAX, "A format in an f-string", "print(f'{«x[i]»:.3f}')\nout[i] = x[i]", "print(f'{x[i]}')\nout[i] = x[i]", _UNSUPPORTED, "an f-string field with a format", "Write `{x}`"),
+    Mistake(_SYNTAX, "A list that grows", "found = «[]»\nout[i] = x[i]", "found = tack.local_array(tack.f32, 4)\nfound[0] = x[i]\nout[i] = found[0]", TypeError, "a list of 0", "tack.local_array(dtype, n)"),
+    Mistake(_SYNTAX, "A tuple", "pair = «(x[i], 1.0)»\nout[i] = pair[0]", "pair = [x[i], 1.0]\nout[i] = pair[0]", _UNSUPPORTED, "a tuple is no value here", "`[x, y]`, which is a vector"),
+    Mistake(_SYNTAX, "A variable number of parameters", "@tack.func\n«def first(*values):»\n    return values[0]\n---\nout[i] = first(x[i])", "@tack.func\ndef first(a, b):\n    return a\n---\nout[i] = first(x[i], 1.0)",
+            _UNSUPPORTED, "a fixed number of parameters", "Name each parameter."),
     Mistake(_SYNTAX, "A starred argument", "pair = (x[i], 1.0)\nout[i] = max(«*pair»)", "out[i] = max(x[i], 1.0)", _UNSUPPORTED, "a starred", "one by one"),
     # ------------------------------------------------------------------------------------------------------- types
     Mistake(_TYPES, "A float as an index", "out[i] = x[«i / 2»]", "out[i] = x[i // 2]", TypeError, "an index must be an integer, not tack.f32", "`int(i / 2)`"),
@@ -335,6 +407,12 @@ second(x, out)
     Mistake(_TYPES, "A dimension that is not there", "out[i] = «x.shape[1]»", "out[i] = x.shape[0]", IndexError, "'x.shape[1]' does not exist: 'x' has 1 dimension", "an index below 1"),
     Mistake(_TYPES, "A shape as a value", "out[i] = «x.shape»", "out[i] = x.shape[0]", _UNSUPPORTED, "a shape as a whole is no value", "`a.shape[0]`"),
     Mistake(_TYPES, "A whole array as a value", "out[i] = «x» + 1", "out[i] = x[i] + 1", TypeError, "'x' is an array", "x[i]"),
+    Mistake(_TYPES, "Assigning to an array", "«out» = x", "out[i] = x[i]", TypeError, "'out' is an array and cannot be assigned", "`out[i] = ...`"),
+    Mistake(_TYPES, "A second name for an array", "y = «x»\nout[i] = y[i]", "out[i] = x[i]", TypeError, "'x' is an array", "Write 'x' in place of 'y'"),
+    Mistake(_TYPES, "Parentheses for an index", "out[i] = «x»(i)", "out[i] = x[i]", TypeError, "'x' is an array and no function", "Write brackets: `x[i]`."),
+    Mistake(_TYPES, "The least element of an array", "out[i] = «min(x)»", "least = x[0]\nfor k in range(len(x)):\n    least = min(least, x[k])\nout[i] = least", TypeError,
+            "min() takes two or more arguments, not 1", "compare an array's elements in a loop"),
+    Mistake(_TYPES, "An element for an atomic", "tack.atomic_add(«out[0]», 0, x[i])", "tack.atomic_add(out, 0, x[i])", TypeError, "`out[0]` is an element", "`tack.atomic_add(out, 0, value)`"),
     Mistake(_TYPES, "An element of a number", "«n[i]» = 1\nout[i] = n", "out[i] = n", TypeError, "'n' is used as an array, but a number", "Pass an array", "n, out"),
     Mistake(_TYPES, "A mask as a condition", "if «points[i] > 0»:\n    out[i] = 1", "if all(points[i] > 0):\n    out[i] = 1", TypeError, "each component is true or false on its own", "any(...) or all(...)", "points, out"),
     Mistake(_TYPES, "A vector of another width", "v = tack.vec2(1.0, 2.0)\n«points[i]» = v\nout[i] = 1", "v = tack.vec3(1.0, 2.0, 0.0)\npoints[i] = v\nout[i] = 1",
@@ -342,6 +420,13 @@ second(x, out)
     Mistake(_TYPES, "A vector stored as a number", "«out[i]» = points[i]", "out[i] = points[i].x", TypeError, "a vector of 3 cannot be stored into 'out', whose elements are numbers", "one by one", "points, out"),
     Mistake(_TYPES, "A component that a vector does not have", "v = tack.vec2(x[i], 1.0)\nout[i] = «v.z»", "v = tack.vec2(x[i], 1.0)\nout[i] = v.y",
             TypeError, "a vector of 2 has no '.z'", "Its components are .x, .y"),
+    Mistake(_TYPES, "A vector taken apart", "«a, b, c = points[i]»\nout[i] = a", "a, b, c = points[i].x, points[i].y, points[i].z\nout[i] = a", ValueError,
+            "a vector of 3, which is one value, for 3 targets", "`a, b, c = points[i].x, points[i].y, points[i].z`", "points, out"),
+    Mistake(_TYPES, "A method that has another name", "out[i] = «points[i].length»()", "out[i] = points[i].norm()", TypeError, "a vector of 3 has no method 'length'", "`v.norm()`", "points, out"),
+    Mistake(_TYPES, "A method without parentheses", "out[i] = «points[i].norm»", "out[i] = points[i].norm()", TypeError, "a vector of 3 has no '.norm'", "Call the method: `v.norm()`.", "points, out"),
+    Mistake(_TYPES, "A sum of vectors that starts as a number", "total = 0.0\nfor k in range(4):\n    «total» += points[k]\nout[i] = total.x",
+            "total = tack.vec3(0.0)\nfor k in range(4):\n    total += points[k]\nout[i] = total.x", TypeError, "'total' is a number and is assigned a vector of 3", "tack.vec3(0.0)", "points, out"),
+    Mistake(_TYPES, "The length of a vector", "out[i] = len(«[x[i], 1.0]»)", "v = [x[i], 1.0]\nout[i] = v[1]", _UNSUPPORTED, "only arrays can be indexed or have a length", "is a vector"),
     Mistake(_TYPES, "u64 with a signed integer", "out[i] = «big[i] + i»", "out[i] = big[i] + tack.u64(i)", TypeError, "`+` of tack.i64 and tack.u64: no integer type", "`tack.u64(i)`", "big, out"),
     Mistake(_TYPES, "`or` for a default", "out[i] = «x[i]» or 1.0", "out[i] = x[i] if x[i] else 1.0", TypeError, "`or` used as a value takes truth values, not tack.f32", "x[i] if x[i] else 1.0"),
     Mistake(_TYPES, "`~` of a comparison", "out[i] = «~(x[i] > 1)»", "out[i] = not x[i] > 1", TypeError, "`~` of a truth value", "not"),

@@ -12,6 +12,23 @@ settings.register_profile("tack", deadline=None, derandomize=True, suppress_heal
 settings.load_profile("tack")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def messages_have_one_form():
+    """Whatever message a test gets: it ends without a full stop, and what to write instead is whole sentences."""
+    from tack.errors import Diagnostic
+
+    text = Diagnostic.text
+
+    def checked(self):
+        assert self.message and self.message[-1] not in ".!? \n", f"a message ends without a full stop: {self.message!r}"
+        assert not self.remedy or self.remedy[-1] in ".?", f"a remedy ends with a full stop: {self.remedy!r}"
+        return text(self)
+
+    Diagnostic.text = checked
+    yield
+    Diagnostic.text = text
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the texts in tests/golden anew")
 

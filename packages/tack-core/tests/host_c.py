@@ -17,7 +17,8 @@ import numpy as np
 from tack.codegen.c_family import emit_unit, hidden_parameters
 from tack.codegen.cuda_gen import BLOCK, CUDA
 from tack.ir.facts import has_collectives
-from tack.ir.interpret import _bind, _bounds, _compile
+from tack.ir.interpret import check_range
+from tack.ir.interpret_debug import Failed
 from tack.ir.nodes import IRFunc
 
 __all__ = ["HostUnit"]
@@ -69,7 +70,7 @@ static char stacks[LANES][1 << 16];
 static bool finished[LANES];
 static unsigned lane;
 static std::function<void()> job;
-unsigned reversed, divergent;
+unsigned reversed, divergent, leaving;
 static void enter() { job(); finished[lane] = true; }
 static void __syncthreads() { swapcontext(&lanes[lane], &loop); }
 static void block() {
@@ -88,7 +89,7 @@ static void block() {
             if (!finished[lane]) swapcontext(&loop, &lanes[lane]);
             done += finished[lane];
         }
-        if (done && done < LANES) { divergent = 1; return; }  // some wait at a barrier that others never reach
+        if (done && done < LANES && !leaving) { divergent = 1; return; }  // some wait at a barrier that others never reach
     }
 }
 template<class... A> void launch(void (*f)(A...), void** a, long long count, bool together) {
@@ -127,16 +128,26 @@ class HostUnit:
         self.library = ctypes.CDLL(library)
 
     def run(
-        self, entry: str, args: Sequence[Any], shapes: Mapping[str, tuple[int, ...]] | None = None, *, reverse: bool = False
+        self,
+        entry: str,
+        args: Sequence[Any],
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+        *,
+        reverse: bool = False,
+        leaving: bool = False,
     ) -> Any:
         """One launch: arrays are changed in place; the kernel's result.
 
         Fails if an operation was undefined in C, and where not all lanes reach a barrier.
 
-        `reverse`: between barriers the lanes of a block run backwards, which shows a barrier that is missing.
+        `reverse`: between barriers the lanes of a block run backwards, which shows a barrier that is missing. `leaving`: a lane
+        may end before others do, which then wait without it, as on GPUs: in debug mode it does so where a check fails.
         """
         func = self.functions[entry]
-        ranges = _ranges(func, args, shapes or {})
+        try:
+            ranges = check_range(func, args, shapes or {})
+        except Failed:  # a check of debug mode, which is noted in the errors array
+            return None
         sizes = [max(0, -(-(r.stop - r.start) // r.step)) for r in ranges]
         count = int(np.prod(sizes, dtype=object))
         own: list[np.ndarray] = []
@@ -147,10 +158,11 @@ class HostUnit:
         for hidden in hidden_parameters(func):
             of = ranges[hidden.dim]
             values = {"count": count, "start": of.start, "step": of.step, "size": sizes[hidden.dim]}
-            cells.append(np.array([values[hidden.kind]], np.int64))
+            cells.append(np.array([values[hidden.kind] % (1 << 64)], np.uint64))
         faults, divergent = (ctypes.c_uint.in_dll(self.library, name) for name in ("faults", "divergent"))
         faults.value = divergent.value = 0
         ctypes.c_uint.in_dll(self.library, "reversed").value = reverse
+        ctypes.c_uint.in_dll(self.library, "leaving").value = leaving
         self._launch(entry, cells, count)
         result = None
         if func.result is not None:
@@ -165,10 +177,3 @@ class HostUnit:
     def _launch(self, function: str, cells: Sequence[np.ndarray], count: int) -> None:
         pointers = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
         getattr(self.library, f"run_{function}")(pointers, ctypes.c_longlong(-(-count // BLOCK) * BLOCK))
-
-
-def _ranges(func: IRFunc, args: Sequence[Any], shapes: Mapping[str, tuple[int, ...]]) -> list[range]:
-    """The bounds of the parallel loop, as the interpreter computes them."""
-    program, env = _compile(func), _bind(func.params, args, shapes)
-    program.bound_prologue(env)
-    return [_bounds(func.name, *(int(bound(env)) for bound in dim[1:])) for dim in program.dims]

@@ -800,7 +800,7 @@ def test_methods_that_cannot_be_called():
     refuses(TypeError, lambda: call("t.nothing()")(t, out), "no parameter for the object", at="t.nothing()")
     refuses(NameError, lambda: call("t.nothing")(t, out), "is a function", at="t.nothing")
     line = Line()
-    refuses(TypeError, lambda: call("t.at(1.0, 2.0)")(line, out), "takes 1 positional arguments, not 2", at="t.at(1.0, 2.0)")
+    refuses(TypeError, lambda: call("t.at(1.0, 2.0)")(line, out), "takes 1 positional argument, not 2", at="t.at(1.0, 2.0)")
     refuses(TypeError, lambda: call("t.at(1.0, self=t)")(line, out), "no parameter named 'self'", at="self=t")
 
 
@@ -833,8 +833,11 @@ def test_an_object_of_another_class_is_told_so():
         def at(self, v):
             return v
 
-    refuses(TypeError, lambda: evaluate(Plain(), array([1]), array([1])), "class Plain", "@tack.device_class", at="line")
-    refuses(TypeError, lambda: reads(Plain(), array([1])), "class Plain", at="thing")
+    for k, name, args in ((evaluate, "line", (array([1]), array([1]))), (reads, "thing", (array([1]),))):
+        with pytest.raises(TypeError) as caught:
+            k(Plain(), *args)
+        assert f"argument '{name}' is an object of class Plain, which is no device class" in str(caught.value)
+        assert "Put @tack.device_class above class Plain" in str(caught.value)
 
 
 def test_a_number_of_the_class_is_not_read_through_the_class():
@@ -872,8 +875,11 @@ def test_iteration_is_checked():
 
     out = array([1])
     refuses(TypeError, lambda: one(Line(), out), "say nothing to loop over", at="thing")
-    refuses(TypeError, lambda: one(Missing(1), out), "'m'", "no integer", at="thing")
-    refuses(TypeError, lambda: one(Row(2.0), out), at="thing")
+    refuses(TypeError, lambda: one(Missing(1), out), "counts up to 'thing.m'", "of class Missing", "does not exist", at="thing")
+    words = ("a loop over 'thing' counts up to 'thing.n', which must be an integer", "`thing.n = int(thing.n)`")
+    refuses(TypeError, lambda: one(Row(2.0), out), *words, at="thing")
+    one(Row(1), out)  # makes the template
+    refuses(TypeError, lambda: one(Row(2.0), out), *words, at="thing")
     refuses(ValueError, lambda: two(Row(2), out), "2 loop variables", at="i, j")
     refuses(tack.UnsupportedSyntaxError, lambda: same(Plane(1, 2), out), "of one name", at="i, i")
 

@@ -52,7 +52,9 @@ def test_arguments_that_are_neither_arrays_nor_numbers(value: object, words: str
         with pytest.raises(TypeError, match=f"Kernel 'scale': argument '{name}' is") as caught:
             scale(*args)
         assert words in str(caught.value)
-        if isinstance(value, (list, tuple, range, np.ndarray)):
+        if isinstance(value, np.ndarray) and not value.ndim:
+            assert f"{name}.item()" in str(caught.value)
+        elif isinstance(value, (list, tuple, range, np.ndarray)):
             assert f"tack.array({name})" in str(caught.value)
     assert out.numpy().tolist() == [9] * 4
 

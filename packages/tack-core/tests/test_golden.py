@@ -9,9 +9,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from golden import kernels
 
+import tack
 from tack.codegen.c_family import emit_kernel
 from tack.codegen.cuda_gen import CUDA
 from tack.codegen.llvm_gen import emit_module
@@ -30,7 +32,8 @@ def stage(name: str) -> IRFunc:
 
 def template(name: str) -> IRFunc:
     kernel = getattr(kernels, name)
-    return kernel.template(describe_call(kernel.param_names, kernels.CALLS[name]))
+    args = [tack.array(arg) if isinstance(arg, np.ndarray) else arg for arg in kernels.CALLS[name]]
+    return kernel.template(describe_call(kernel.param_names, args))
 
 
 FORMS: dict[str, Callable[[str], str]] = {

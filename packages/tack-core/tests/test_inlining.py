@@ -253,7 +253,7 @@ def test_arrays_are_never_copied():
 
 REFUSED = {
     "missing argument": ("x[i] = «f(1)»", "@func\ndef f(a, b):\n    return a\n", TypeError, "f() misses argument 'b'"),
-    "too many": ("x[i] = «f(1, 2)»", "@func\ndef f(a):\n    return a\n", TypeError, "takes 1 positional arguments, not 2"),
+    "too many": ("x[i] = «f(1, 2)»", "@func\ndef f(a):\n    return a\n", TypeError, "takes 1 positional argument, not 2"),
     "unknown keyword": ("x[i] = f(1, «c=2»)", "@func\ndef f(a):\n    return a\n", TypeError, "no parameter named 'c'"),
     "twice": ("x[i] = f(1, «a=2»)", "@func\ndef f(a, b):\n    return a\n", TypeError, "two values for parameter 'a'"),
     "by place only": ("x[i] = f(«a=2»)", "@func\ndef f(a, /):\n    return a\n", TypeError, "no parameter named 'a'"),
@@ -262,7 +262,12 @@ REFUSED = {
     "no value": ("x[i] = «f()»", "@func\ndef f():\n    pass\n", TypeError, "returns no value"),
     "two values": ("x[i] = «f()»", "@func\ndef f():\n    return 1, 2\n", TypeError, "gives 2 values"),
     "wrong count": ("«a, b, c = f()»", "@func\ndef f():\n    return 1, 2\n", ValueError, "2 values for 3 targets"),
-    "unpacked number": ("«a, b = f()»", "@func\ndef f():\n    return 1\n", ValueError, "1 value for 2 targets"),
+    "unpacked number": (
+        "«a, b = f()»",
+        "@func\ndef f():\n    return 1\n",
+        ValueError,
+        "`f()` gives a number, which is",
+    ),
     "falls off": (
         "x[i] = f(x, i)",
         "@func\ndef «f»(x, i):\n    if i > 2:\n        return 1\n",
@@ -285,7 +290,7 @@ REFUSED = {
         "a, b = f(x, i)",
         "@func\ndef f(x, i):\n    if i > 2:\n        return 1, 2\n    «return 1»\n",
         TypeError,
-        "returns 1 values here and 2 elsewhere",
+        "returns 1 value here and 2 elsewhere",
     ),
     "number as array": ("x[i] = f(i)", "@func\ndef f(a):\n    return «a»[0]\n", TypeError, "'a' holds a number here"),
     "literal as array": ("x[i] = f(3)", "@func\ndef f(a):\n    return «a».shape[0]\n", TypeError, "'a' holds a number here"),

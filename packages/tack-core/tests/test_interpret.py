@@ -284,7 +284,7 @@ def test_a_load_sees_stores_through_an_alias():
 @pytest.mark.parametrize("index", [8, -1])
 def test_an_index_outside_the_array_names_the_place(index):
     span = Span(Source("file.py", 40, ("def k(out):", "    out[i] = 1"), "k"), 1, 4, 1, 10)
-    with pytest.raises(IndexError, match=f"index {index} is outside out, which has 8 elements") as caught:
+    with pytest.raises(IndexError, match=f"index {index} is outside 'out', which has 8 elements") as caught:
         run(kernel([IRStore("out", (const(index),), const(1), span)]))
     assert caught.value.lineno == 41
     with pytest.raises(IndexError):

@@ -241,7 +241,7 @@ def test_names_of_local_arrays():
     names = functions("@tack.func\ndef f():\n    t = tack.local_array(tack.i32, 2)\n    return t\n")
     refused(TypeError, "out[i] = f()", one, words=["local array 't' is used as a number"], at="t", **names)
     names = functions("@tack.func\ndef f(t):\n    t = 3\n    return t\n")
-    refused(TypeError, f"t = {make}\nout[i] = f(t)", one, words=["is passed a local array"], at="f", **names)
+    refused(TypeError, f"t = {make}\nout[i] = f(t)", one, words=["is passed an array"], at="t", **names)
 
 
 @pytest.mark.rule("M1", "M5", "K2")
@@ -255,7 +255,7 @@ def test_wrong_indices():
     refused(IndexError, make + "out[i] = t[0, -1]", one, words=["-1"], at="-1")
     refused(TypeError, make + "out[i] = t[0, 1.0]", one, words=["index"], at="1.0")
     refused(IndexError, make + "out[i] = t.shape[2]", one, words=["t.shape[2]"], at="t.shape[2]")
-    refused(ValueError, make + "n, = t.shape\nout[i] = 0", one, words=["1 names for 2 dimensions"], at="n, = t.shape")
+    refused(ValueError, make + "n, = t.shape\nout[i] = 0", one, words=["'t' is unpacked into 1 name"], at="n, = t.shape")
     read = kernel("out[i] = s", "out", before="t = tack.local_array(tack.i32, 3)\ns = t[0]")
     refuses(UNSUPPORTED, lambda: read(tack.zeros(2)), "read outside the parallel loop", at="t")
     store = kernel("out[i] = 0", "out", before="t = tack.local_array(tack.i32, 3)\nt[0] = 1")

@@ -51,7 +51,7 @@ READ = {
     "intrinsic as a value": ("x[i] = «sqrt»", "", NameError, ("function", "Call it")),
     "type as a value": ("x[i] = «f32»", "", NameError, ("function or type",)),
     "attribute of an object": ("x[i] = «thing.size»", "thing = [1]\n", NameError, ("only modules",)),
-    "unknown module": ("x[i] = «nothing.size»", "", NameError, ("name 'nothing' is not defined",)),
+    "unknown module": ("x[i] = «nothing».size", "", NameError, ("name 'nothing' is not defined",)),
     "unknown function": ("x[i] = «wrong»(n)", "", NameError, ("name 'wrong' is not defined",)),
     "unknown annotation": ("t: «f33» = 1.0", "", UNSUPPORTED, ("a Tack scalar type",)),
     "numpy function": ("x[i] = «np.sin(x[i])»", "", UNSUPPORTED, ("NumPy's `np.sin`", "Write sin(...)")),
@@ -68,7 +68,7 @@ READ = {
     "assigned array": ("x = 1\n        t = «x»[0]", "", TypeError, ("'x' holds a number here",)),
     "loop variable as array": ("x[i] = «i»[0]", "", TypeError, ("'i' is a number and no array",)),
     "loop variable after": ("for k in range(3):\n            pass\n        x[i] = «k»", "", NameError, ("only inside its loop",)),
-    "len of a number": ("x[i] = len(«n + 1»)", "", UNSUPPORTED, ("only array parameters",)),
+    "len of a number": ("x[i] = len(«n + 1»)", "", UNSUPPORTED, ("only arrays can be indexed or have a length",)),
     "size of a local": ("t = 1\n        x[i] = «t».shape[0]", "", TypeError, ("local 't' is a number",)),
 }
 

@@ -100,7 +100,7 @@ def test_prologue_locals_have_their_values_from_before_the_iterations():
 
 @pytest.mark.rule("N5", "K6")
 def test_a_parameter_that_an_iteration_assigns_is_itself_after_the_loop():
-    k = returning("int", "n += 1\na[i] = n", "a, n", "return n * 100 + a[0]", loop="range(2)")
+    k = returning("int", "n = i + 6\na[i] = n", "a, n", "return n * 100 + a[0]", loop="range(2)")
     assert result(k, np.zeros(2, np.int64), 5) == 506
 
 
@@ -157,6 +157,32 @@ def test_a_refused_launch_returns_nothing():
         k(tack.zeros(3, tack.i64), 0)
 
 
+@pytest.mark.rule("K3", "K6")
+@pytest.mark.parametrize(
+    ("before", "body", "at"),
+    [
+        ("s = 0.0", "s += a[i]", "s += a[i]"),
+        ("s = 0.0", "s = max(s, a[i])", "s = max(s, a[i])"),
+        ("s = 0.0", "if a[i] > 1:\n    s = a[i] - s", "s = a[i] - s"),
+        ("s = 0.0\nt = 1.0", "s, t = t, s", "s, t = t, s"),
+        ("s = [0.0, 1.0]", "for k in range(3):\n    s = [s.y, s.x + a[k]]", "s = [s.y, s.x + a[k]]"),
+        ("", "n += 1", "n += 1"),
+    ],
+)
+def test_an_iteration_that_updates_what_is_returned_is_refused(before, body, at):
+    """Each updates its own: as a sum over the loop, as other systems have it, the result would be wrong in silence."""
+    after = "return n" if "n +" in at else "return s.x" if "[" in before else "return s"
+    k = returning("float", body, "a, n", after, before, loop="range(4)")
+    remedy = "tack.atomic_add(total, 0, value)"
+    refuses(UNSUPPORTED, lambda: k(tack.ones(4), 0.0), "each iteration updates its own", remedy, at=at)
+
+
+@pytest.mark.rule("K3", "K6")
+def test_what_is_assigned_after_the_loop_may_be_returned_whatever_the_iterations_do_with_the_name():
+    k = returning("float", "s += a[i]\na[i] = s", "a", "s = a[0] * 2\nreturn s", before="s = 1.0", loop="range(4)")
+    assert result(k, of(np.float32, 3, 4, 5, 6)) == 8
+
+
 @pytest.mark.rule("K6")
 def test_a_quick_call_returns_too():
     k = returning("int", "a[i] = s", "a, s", "return a[0] + s", loop="range(3)")
@@ -180,7 +206,7 @@ def test_a_quick_call_returns_too():
         ("int", "return a[0], a[1]", UNSUPPORTED, "returns one number", "a[0], a[1]"),
         ("int", "return a", TypeError, "used as a number", "a"),
         ("int", "return i", NameError, "exists only inside its loop", "i"),
-        ("int", "return t", NameError, "read before it is assigned", "t"),
+        ("int", "return t", NameError, "'t' is assigned in the loop: each iteration has its own", "t"),
         ("int", "if a[0]:\n    u = 1\nreturn u", NameError, "it is not when the condition", "u"),
         ("int", "a[0] = 1\nreturn a[0]", UNSUPPORTED, "outside the parallel loop", "a[0]"),
         ("int", "for j in range(3):\n    pass\nreturn 1", UNSUPPORTED, "a second loop", "for j in range(3)"),

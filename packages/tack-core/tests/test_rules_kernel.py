@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from rule_tools import CPU, functions, kernel, of, refused, refuses, run, value
+from host_c import HostUnit
+from rule_tools import CPU, INTERPRETER, functions, kernel, of, refused, refuses, run, value
 
 import tack
 from tack.testing import FanoutTarget, kernel_from
+from tack.testing.targets import typed
 
 UNSUPPORTED = tack.UnsupportedSyntaxError
 
@@ -385,6 +387,30 @@ def test_past_2_to_the_63_points_the_launch_is_refused():
     with pytest.raises(ValueError):
         wide(-(2**63), 2**63 - 1, out)
     assert out.numpy().tolist() == [0]
+
+
+@pytest.mark.rule("K5")
+def test_a_dimension_without_points_runs_nothing_however_many_the_others_have(tmp_path):
+    """On the CPU, interpreted and as emitted C. Sizes beyond i64 are refused only where there are points."""
+    text = "@tack.kernel\ndef k(n, m, out) -> int:\n    for {} in tack.ndindex({}):\n        out[0] += 1\n    return n\n"
+    sizes = kernel_from(text.format("i, j", "n, m"))
+    pairs = kernel_from(text.format("i, j, k", "(7, m), n, (3, m)"))
+    literal = kernel_from(text.format("i, j, k", "4, 1 << 63, 0"))
+    start = kernel_from(text.format("i, j", "(1 << 63, 3), 1 << 63"))
+    cases = [
+        (sizes, 0, 2**63), (sizes, -3, 2**64 - 1), (sizes, 2**63, 0), (sizes, 2**64 - 1, -(2**31)), (pairs, 0, 2**63),
+        (pairs, -1, 2**64 - 1), (literal, 1, 1), (start, 1, 1),
+    ]  # fmt: skip
+    out = np.zeros(1, np.int64)
+    unit = HostUnit([(typed(k, (n, m, out), fma=True), f"k{at}") for at, (k, n, m) in enumerate(cases)], tmp_path)
+    for at, (k, n, m) in enumerate(cases):
+        results = CPU.run(k, [n, m, out]), INTERPRETER.run(k, [n, m, out]), unit.run(f"k{at}", [n, m, out])
+        assert results == (n, n, n) and out.tolist() == [0]
+    for k, n, m in ((sizes, 1, 2**63), (sizes, 2**63, 1), (pairs, 1, 2**63)):
+        for target in (CPU, INTERPRETER):
+            with pytest.raises(ValueError, match="iterations"):
+                target.run(k, [n, m, out])
+        assert out.tolist() == [0]
 
 
 # -------------------------------------------------------------------------------------------------- K6: the result

@@ -49,7 +49,7 @@ CONSTRUCTS = {
     "string": ("t = «'text'»", "a string"),
     "bytes": ("t = «b'text'»", "a bytes string"),
     "complex": ("t = «1j»", "a complex number"),
-    "ellipsis": ("out[«...»] = 1", "`Ellipsis`"),
+    "ellipsis": ("out[«...»] = 1", "`...`"),
     "None": ("t = «None»", "`None`"),
     "raise": ("«raise ValueError»", "`raise`"),
     "match": ("«match i:\n            case 1:\n                pass»", "`match`"),
@@ -78,7 +78,7 @@ CONSTRUCTS = {
     "whole shape": ("t = «x.shape»", "a shape as a whole"),
     "shape of expression": ("t = x.shape[«i»]", None),
     "other attribute": ("t = «x.dtype»", "'.dtype'"),
-    "indexed call": ("out[i] = «max(1, 2)»[0]", "only array parameters can be indexed"),
+    "indexed call": ("out[i] = «max(1, 2)»[0]", "only arrays can be indexed"),
     "array of tuple variable": ("for «k, m» in range(3):\n            out[i] = k", "one variable"),
     "loop into element": ("for «x[0]» in range(3):\n            pass", "a loop variable that is no name"),
     "break": ("if x[i] > 0:\n            «break»", "`break` of the parallel loop"),
@@ -283,7 +283,7 @@ def k(x):
     for i in range(3):
         x[i] = t
 """
-    check(tmp_path, text, UNSUPPORTED, "stored to outside the parallel loop (called on line 12)", "in poke")
+    check(tmp_path, text, UNSUPPORTED, "stored to outside the parallel loop", "in poke (called on line 12)")
 
 
 # K6: values of kernels (`test_results` has the rest)

@@ -72,7 +72,7 @@ def three():
         (TypeError, "for k in range(a[i]):\n    pass", "a[i]", ("where one number is needed",)),
         (TypeError, "t = [1, a[i]]", "[1, a[i]]", ("a list of a number, a vector of 3",)),
         (TypeError, "t = [1]", "[1]", ("a list of 1",)),
-        (ValueError, "v = a[i]\nx, y = v", "x, y = v", ("1 value for 2 targets", "`x, y = v.x, v.y`")),
+        (ValueError, "v = a[i]\nx, y = v", "x, y = v", ("a vector of 3, which is one value, for 2 targets", "`x, y = v.x, v.y`")),
         (TypeError, "out[i] = either(i)", "return [1.0, 2.0, 3.0]", ("a vector of 3 here and a vector of 2 elsewhere",)),
         (TypeError, "out[i] = number(i)", "return [1.0, 2.0, 3.0]", ("a vector of 3 here and a number elsewhere",)),
         (UnsupportedSyntaxError, "[t, u] = 1, 2", "[t, u]", ("a list of targets",)),

@@ -33,13 +33,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of source text. `line` counts from 0 at the first line of `source`; columns count from 0, in characters."""
+    """A range of source text. `line` counts from 0 at the first line of `source`; columns count from 0, in characters.
+
+    `called`: for text of a device function, where the kernel calls it, or calls what calls it.
+    """
 
     source: Source
     line: int
     col: int
     end_line: int
     end_col: int
+    called: Span | None = None
 
     @property
     def lineno(self) -> int:
@@ -60,12 +64,20 @@ class Span:
 
     def where(self) -> str:
         """The place in words, as tracebacks print it."""
-        return f'File "{self.source.file}", line {self.lineno}, column {self.col + 1}, in {self.source.qualname}'
+        source, called = self.source, self.called
+        where = f'File "{source.file}", line {self.lineno}, column {self.col + 1}, in {source.qualname}'
+        if called is None:
+            return where
+        file = "" if called.source.file == source.file else f' of "{called.source.file}"'
+        return f"{where} (called on line {called.lineno}{file})"
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What went wrong (`message`), in which kernel, where, and what to write instead (`remedy`)."""
+    """What went wrong (`message`), in which kernel, where, and what to write instead (`remedy`).
+
+    The message ends without a full stop, since the place follows it; the remedy is whole sentences.
+    """
 
     message: str
     kernel: str = ""

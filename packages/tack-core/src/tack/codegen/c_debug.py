@@ -1,5 +1,7 @@
 """Debug mode's checks as C: an index or a step that fails a check is noted and ends the iteration, by `return`.
 
+Where lanes wait for each other, all of a workgroup end when they meet next: none waits for long, or counts on one that is gone.
+
 Knows the layout of the errors array (`ir.nodes.ERRORS`) and nothing of statements. The lines of a check stand before the
 statement that needs it, in the order of evaluation.
 """
@@ -9,13 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tack.codegen.dialect import Dialect
-from tack.ir.nodes import ERRORS, NOTES, IRCheck, IRExpr, IRNonzero
-from tack.ir.types import i64
+from tack.ir.nodes import ERRORS, NONE, NOTES, IRCheck, IRExpr, IRNonzero
+from tack.ir.types import i32, i64
 
 if TYPE_CHECKING:
     from tack.codegen.c_expr import ExprWriter
 
-__all__ = ["check", "mark_stored", "nonzero", "require_stored"]
+__all__ = ["begin_group", "check", "group_declaration", "mark_stored", "meet", "nonzero", "require_stored", "stop_after_failure"]
+
+_FAILED = "t_failed"
 
 
 def check(f: ExprWriter, node: IRCheck) -> str:
@@ -53,6 +57,31 @@ def nonzero(f: ExprWriter, node: IRNonzero) -> str:
     return step
 
 
+def begin_group(f: ExprWriter) -> None:
+    """The first lines of lanes that wait for each other: none of them has failed."""
+    f.text.line(f"if ({f.dialect.lane} == 0) {_FAILED}[0] = 0;")
+    f.text.line(f"{f.dialect.barrier};")
+
+
+def meet(f: ExprWriter) -> None:
+    """A barrier behind which nobody is who has failed, or whose workgroup has lost one before."""
+    failed = f.temporary(i32)
+    f.text.line(f"{f.dialect.barrier};")
+    f.text.line(f"{failed} = {_FAILED}[0];")
+    f.text.line(f"{f.dialect.barrier};")  # nobody may fail before all have read
+    f.text.line(f"if ({failed} != 0) return;")
+
+
+def group_declaration(f: ExprWriter) -> str:
+    """The declaration of what lanes that wait for each other know of their workgroup."""
+    return f.dialect.shared.format(type=f.prelude.type(i32), name=_FAILED, size=1)
+
+
+def stop_after_failure(f: ExprWriter) -> None:
+    """Before the kernel's result: what failed has left its locals without values."""
+    f.text.line(f"if ({f.names(ERRORS)}[0] != {f.dialect.literal(NONE, i64)}) return;")
+
+
 def _kept(f: ExprWriter, node: IRExpr) -> str:
     value = f.expr(node)
     kept = f.temporary(i64)
@@ -67,7 +96,9 @@ def _require(f: ExprWriter, test: str, site: int, index: str, extent: str) -> No
     f.prelude.define("tack_note", "void", params, _note(dialect))
     f.text.line(f"if (!({test})) {{")
     with f.text.indented():
-        f.text.line(f"tack_note({f.names(ERRORS)}, (i64)t_lane, {site}, {index}, {extent});")
+        f.text.line(f"tack_note({f.names(ERRORS)}, {f.iteration}, {site}, {index}, {extent});")
+        if f.together:
+            f.text.line(f"{_FAILED}[0] = 1;")
         f.text.line("return;")
     f.text.line("}")
 

@@ -35,6 +35,8 @@ class ExprWriter:
         self.text = Text()
         self.temporaries: dict[str, ScalarType] = {}
         self.relaxed: Set[str] = frozenset()  # arrays that atomics update
+        self.iteration = ""  # the number of the iteration, for notes of debug mode
+        self.together = False  # debug mode, and lanes wait for each other
         self._tallest = 0
 
     def temporary(self, t: ScalarType) -> str:

@@ -10,15 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tack.codegen.c_debug import mark_stored
+from tack.codegen.c_debug import begin_group, group_declaration, mark_stored, meet, stop_after_failure
 from tack.codegen.c_expr import bare
 from tack.codegen.c_memory import MemoryWriter
 from tack.codegen.c_output import print_line
 from tack.codegen.c_prelude import Prelude
 from tack.codegen.dialect import Dialect
 from tack.ir.bounds import result_prologue
-from tack.ir.facts import written_array_flags
+from tack.ir.facts import has_collectives, written_array_flags
 from tack.ir.nodes import (
+    AFTER,
+    BEFORE,
     Block,
     IRAssign,
     IRAtomic,
@@ -97,7 +99,8 @@ def emit_unit(kernels: Sequence[tuple[IRFunc, str]], dialect: Dialect) -> str:
 
 def _literal_size(dim: IRRange) -> int | None:
     if isinstance(dim.start, IRConst) and isinstance(dim.end, IRConst) and isinstance(dim.step, IRConst):
-        return len(range(int(dim.start.value), int(dim.end.value), int(dim.step.value) or 1))
+        over = range(int(dim.start.value), int(dim.end.value), int(dim.step.value) or 1)
+        return max(0, -(-(over.stop - over.start) // over.step))  # `len` cannot count past sys.maxsize
     return None
 
 
@@ -126,9 +129,14 @@ class _KernelWriter(MemoryWriter):
     def kernel(self, entry: str) -> str:
         """The whole function."""
         loop = self.func.loop
+        self.together = bool(self.func.sites) and has_collectives(self.func)
         with self.text.indented(), self.text.captured() as body:
+            if self.together:
+                begin_group(self)
             self._position()
+            self.iteration = self.dialect.literal(BEFORE, i64)
             self.block(self.func.prologue)
+            self.iteration = "(i64)t_lane"
             self.block(loop.body)
         text = self.text
         text.line(f"{self.dialect.kernel.format(entry=entry)}({', '.join(self._parameters())})")
@@ -136,6 +144,8 @@ class _KernelWriter(MemoryWriter):
         with text.indented():
             text.line(f"const u64 t_lane = {self.dialect.linear_index};")
             text.line("if (t_lane >= (u64)t_count) return;")
+            if self.together:
+                text.line(group_declaration(self))
             for declaration in (*self.array_declarations(), *self._declarations()):
                 text.line(declaration)
         text.lines += body
@@ -150,7 +160,11 @@ class _KernelWriter(MemoryWriter):
         assert value.type is not None
         t, text = self.prelude.type(value.type), self.text
         with text.indented(), text.captured() as body:
+            if self.func.sites:
+                stop_after_failure(self)
+            self.iteration = self.dialect.literal(BEFORE, i64)
             self.block(result_prologue(self.func))
+            self.iteration = self.dialect.literal(AFTER, i64)
             self.block(self.func.epilogue)
             text.line(f"t_result[0] = {bare(self.expr(value))};")
         parameters = self._own_parameters()
@@ -252,6 +266,8 @@ class _KernelWriter(MemoryWriter):
                 self.atomic(stmt)
             case IRDeclare():
                 pass
+            case IRBarrier() if self.together:
+                meet(self)
             case IRBarrier():
                 self.barrier()
             case IRBlockReduce():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from tack.codegen.c_debug import meet
 from tack.codegen.c_expr import ExprWriter, bare
 from tack.codegen.c_prelude import Prelude
 from tack.codegen.dialect import Dialect, unsigned_word
@@ -57,6 +58,8 @@ class MemoryWriter(ExprWriter):
         t, line = stmt.value.type, self.text.line
         assert t is not None
         value, lane, cells = bare(self.expr(stmt.value)), f"(u32){self.dialect.lane}", _scratch(t)
+        if self.together:
+            meet(self)
         line(f"{cells}[{lane}] = {value};")
         self.barrier()
         half = self.temporary(u32)

@@ -179,6 +179,9 @@ def _bounds(f: BlockWriter, func: IRFunc, layout: PackLayout) -> str:
             size, refusal = _beyond_i64(f, dim, (start, end, step), size)
             refusals.append(refusal)
         sizes.append(size)
+    if refusals and len(sizes) > 1:
+        full = f.op(f"xor i1 {_empty(f, sizes)}, true")
+        refusals = [f.op(f"and i1 {each}, {full}") for each in refusals]
     _leave_if(f, refusals, "refused")
     for k, ((start, _, step), size) in enumerate(zip(bounds, sizes, strict=True)):
         for j, value in enumerate((start, size, step)):
@@ -189,7 +192,7 @@ def _bounds(f: BlockWriter, func: IRFunc, layout: PackLayout) -> str:
 
 
 def _beyond_i64(f: BlockWriter, dim: IRRange, values: tuple[str, str, str], size: str) -> tuple[str, str]:
-    """For u64 bounds: `size`, or 0 if a bound is beyond i64; and whether there are points then, which no index can be."""
+    """For u64 bounds: `size`, or 1 or 0 if a bound is beyond i64; and whether there are points then, which no index can be."""
     start, end, step = values
     wide = [
         f.op(f"icmp slt i64 {value}, 0") if node.type is u64 else "false" for node, value in ((dim.start, start), (dim.end, end))
@@ -201,7 +204,7 @@ def _beyond_i64(f: BlockWriter, dim: IRRange, values: tuple[str, str, str], size
     above = f.op(f"select i1 {narrow}, i1 {high_wide}, i1 {f.op(f'icmp ult i64 {low}, {high}')}")
     some = f.op(f"and i1 {high_wide}, {above}")
     any_wide = f.op(f"or i1 {low_wide}, {high_wide}")
-    return f.op(f"select i1 {any_wide}, i64 0, i64 {size}"), some
+    return f.op(f"select i1 {any_wide}, i64 {f.op(f'zext i1 {some} to i64')}, i64 {size}"), some
 
 
 def _leave_if(f: BlockWriter, tests: list[str], label: str) -> None:
@@ -216,13 +219,19 @@ def _leave_if(f: BlockWriter, tests: list[str], label: str) -> None:
     f.label(f"checked{n}")
 
 
+def _empty(f: BlockWriter, sizes: list[str]) -> str:
+    """Whether a dimension has no points: then nothing runs, whatever the others have (K5)."""
+    empty = f.op(f"icmp eq i64 {sizes[0]}, 0")
+    for size in sizes[1:]:
+        empty = f.op(f"or i1 {empty}, {f.op(f'icmp eq i64 {size}, 0')}")
+    return empty
+
+
 def _product(f: BlockWriter, sizes: list[str]) -> tuple[str, list[str]]:
     """The number of points, 0 if one of the sizes is, and whether it overflowed."""
     name = "@llvm.umul.with.overflow.i64"
     f.module.declare(name, f"declare {{ i64, i1 }} {name}(i64, i64)")
-    empty = f.op(f"icmp eq i64 {sizes[0]}, 0")
-    for size in sizes[1:]:
-        empty = f.op(f"or i1 {empty}, {f.op(f'icmp eq i64 {size}, 0')}")
+    empty = _empty(f, sizes)
     count, over = sizes[0], "false"
     for size in sizes[1:]:
         both = f.op(f"call {{ i64, i1 }} {name}(i64 {count}, i64 {size})")

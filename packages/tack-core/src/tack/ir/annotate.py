@@ -42,7 +42,7 @@ from tack.ir.nodes import (
     IRWhile,
 )
 from tack.ir.types import BOOL, WEAK_FLOAT, ScalarType, i64, promote, u64
-from tack.ir.typing_errors import line_of, needs_integer, refusal, source_text, too_large, type_name
+from tack.ir.typing_errors import bound_needs_integer, line_of, refusal, source_text, too_large, type_name
 from tack.ir.typing_rules import AType, fits
 from tack.ir.walk import expand_block, walk_statements
 
@@ -127,12 +127,12 @@ class _Annotator(Expressions):
         t = self.abstract(value)
         if isinstance(t, ScalarType) and t.is_float:
             raise fail(
-                TypeError, f"the loop variable is tack.i64 and cannot hold {type_name(t)}.", kernel=self.kernel, span=node.span,
+                TypeError, f"the loop variable is tack.i64 and cannot hold {type_name(t)}", kernel=self.kernel, span=node.span,
                 remedy=f"Use another name, or write `int({source_text(node.value)})`.",
             )  # fmt: skip
         if t is u64 or (isinstance(t, Lit) and not fits(t, i64)):
             raise fail(
-                TypeError, f"the loop variable is tack.i64 and cannot hold {type_name(t)}.", kernel=self.kernel, span=node.span,
+                TypeError, f"the loop variable is tack.i64 and cannot hold {type_name(t)}", kernel=self.kernel, span=node.span,
                 remedy=f"Write `tack.i64({source_text(node.value)})`.",
             )  # fmt: skip
 
@@ -152,7 +152,7 @@ class _Annotator(Expressions):
         other = next((c for c in self.by_local[node.name] if c.assign is not node and _unsigned(c.type)), None)
         where = line_of(other.assign.span) if other is not None else "elsewhere"
         raise fail(
-            TypeError, f"'{name}' is assigned {type_name(given)} here and {u64} {where}: no integer type holds both.",
+            TypeError, f"'{name}' is assigned {type_name(given)} here and {u64} {where}: no integer type holds both",
             kernel=self.kernel, span=node.span, remedy=f"Write `tack.u64({source_text(node.value)})`.",
         )  # fmt: skip
 
@@ -196,7 +196,10 @@ class _Annotator(Expressions):
     def _dim(self, node: IRRange) -> IRRange:
         start, end, step = (self._bound(each, parallel=True) for each in (node.start, node.end, node.step))
         if isinstance(step, IRConst) and step.value == 0:
-            raise fail(ValueError, "the step of the parallel loop is zero.", kernel=self.kernel, span=step.span or node.span)
+            raise fail(
+                ValueError, "the step of the parallel loop is zero", kernel=self.kernel, span=step.span or node.span,
+                remedy="Pass another step.",
+            )  # fmt: skip
         return IRRange(node.var, start, end, step, node.span)
 
     def _bound(self, node: IRExpr, parallel: bool) -> IRExpr:
@@ -206,13 +209,13 @@ class _Annotator(Expressions):
         value = self.expr(node)
         t = self.abstract(value)
         if isinstance(t, ScalarType) and t.is_float:
-            raise needs_integer(self.kernel, node, "a bound of a loop", t)
+            raise bound_needs_integer(self.kernel, node, t)
         if t is i64 or (parallel and t is u64):
             return value
         if isinstance(t, Lit) and value.__class__ is IRConst and not fits(t, i64):
             if not (parallel and fits(t, u64)):
                 remedy = f"Write a value up to {i64.max}."
-                raise refusal(self.kernel, node, f"a bound of a loop is tack.i64, which does not hold {t.high}.", remedy)
+                raise refusal(self.kernel, node, f"a bound of a loop is tack.i64, which does not hold {t.high}", remedy)
             return self.coerce(value, u64)
         return self.coerce(value, i64)
 

@@ -240,7 +240,7 @@ class Expressions:
                 a, b = source_text(node.left), source_text(node.right)
                 chosen = f"{a} if {a} else {b}" if node.op == "or" else f"{b} if {a} else {a}"
                 raise refusal(
-                    self.kernel, side, f"`{node.op}` used as a value takes truth values, not {type_name(self.abstract(given))}.",
+                    self.kernel, side, f"`{node.op}` used as a value takes truth values, not {type_name(self.abstract(given))}",
                     f"Write `{chosen}`.",
                 )  # fmt: skip
         return IRLogic(node.op, left, right, BOOL, node.span)
@@ -325,7 +325,7 @@ class Expressions:
                 raise needs_integer(self.kernel, given, f"an operand of `{symbol(node.op)}`", t)
         if node.op == "invert" and args[0].type is BOOL:
             text = source_text(node.args[0])
-            raise refusal(self.kernel, node, "`~` of a truth value.", f"Write `not {text}`.")
+            raise refusal(self.kernel, node, "`~` of a truth value", f"Write `not {text}`.")
         types = [self.abstract(arg) for arg in args]
         t = self._common(node, f"`{symbol(node.op)}`", node.args, types)
         if t is WEAK_INT or t is BOOL:
@@ -366,7 +366,7 @@ class Expressions:
             value = self.coerce(value, found) if found else self.alone(value)
         assert value.type is not None
         if value.type.bits != target.bits:
-            text = f"`bitcast({target}, ...)` of a {value.type}, which has {value.type.bits} bits and not {target.bits}."
+            text = f"`bitcast({target}, ...)` of a {value.type}, which has {value.type.bits} bits and not {target.bits}"
             same = " or ".join(f"tack.{t.name}" for t in DTYPES if t.bits == value.type.bits and t is not value.type)
             raise refusal(self.kernel, node, text, f"Cast it first, or take the bits as {same}.")
         return value if value.type is target else IROp("bitcast", (value,), target, node.span)
@@ -423,7 +423,7 @@ class Expressions:
         if counts.low < 0 or counts.high >= t.bits:
             found = counts.low if counts.low < 0 else counts.high
             raise refusal(
-                self.kernel, node.args[1], f"the shift count {found} is outside [0, {t.bits}), the bits of {t}.",
+                self.kernel, node.args[1], f"the shift count {found} is outside [0, {t.bits}), the bits of {t}",
                 "Write a count in that range, or cast the left operand to a wider type.", ValueError,
             )  # fmt: skip
 
@@ -445,7 +445,7 @@ class Expressions:
         if t.is_int:
             if isinstance(power, Lit) and power.low < 0:
                 raise refusal(
-                    self.kernel, node.args[1], f"the integer power {power.low} is negative.",
+                    self.kernel, node.args[1], f"the integer power {power.low} is negative",
                     f"Write `float({source_text(node.args[0])}) ** {source_text(node.args[1])}` for a fraction.", ValueError,
                 )  # fmt: skip
             exponent = self.coerce(exponent, i32) if exponent.type is BOOL else self.alone(exponent)
@@ -465,7 +465,7 @@ class Expressions:
             lit = self._range(value)
         if lit is not None and (lit.low < 0 or not fits(lit, i64)):
             raise refusal(
-                self.kernel, given, f"the index {lit.low if lit.low < 0 else lit.high} is outside every array.",
+                self.kernel, given, f"the index {lit.low if lit.low < 0 else lit.high} is outside every array",
                 f"Count from the end with the size: `a[a.shape[0] - {max(1, -lit.low)}]`.", IndexError,
             )  # fmt: skip
         return self.coerce(value, i64)
@@ -501,7 +501,7 @@ class Expressions:
             value = fold(node.op, [arg.value for arg in args])  # type: ignore[union-attr]
         except (ArithmeticError, ValueError) as error:
             kind = ZeroDivisionError if isinstance(error, ZeroDivisionError) else ValueError
-            text = f"`{source_text(node)}` has no value: {error.args[-1]}."
+            text = f"`{source_text(node)}` has no value: {error.args[-1]}"
             raise refusal(self.kernel, node, text, "Write a value that Python can compute.", kind) from None
         return IRConst(value, WEAK_FLOAT if isinstance(value, float) else WEAK_INT, node.span)
 

@@ -59,12 +59,12 @@ def _no_loads(func: IRFunc, roots: tuple[Any, ...]) -> None:
     for node in walk(roots):
         if isinstance(node, IRLoad) and node.array != EXTENTS:
             raise fail(
-                TypeError, f"an element of '{node.array}' decides a bound of the parallel loop.", kernel=func.name,
+                TypeError, f"an element of '{node.array}' decides a bound of the parallel loop", kernel=func.name,
                 span=node.span, remedy="Pass it as an argument.",
             )  # fmt: skip
         if isinstance(node, IRTextureSample):
             raise fail(
-                TypeError, f"a sample of '{node.texture}' decides a bound of the parallel loop.", kernel=func.name,
+                TypeError, f"a sample of '{node.texture}' decides a bound of the parallel loop", kernel=func.name,
                 span=node.span, remedy="Pass it as an argument.",
             )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The reference interpreter: runs a typed `IRFunc` over NumPy arrays in place, one iteration after another.
+"""The reference interpreter: runs a typed `IRFunc` over NumPy arrays in place, one iteration after another, or one workgroup.
 
 Owns the meaning of statements; `numerics` owns the meaning of operations. Knows no backend. The tree becomes Python closures
 once per function, so that running it costs about a call for each node.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,11 +18,14 @@ import numpy as np
 from tack.errors import Span, fail
 from tack.ir.assigned import base_name
 from tack.ir.bounds import result_prologue
-from tack.ir.facts import local_arrays
-from tack.ir.interpret_debug import ITERATION, Failed, check, checked_load, nonzero, stored_marks
-from tack.ir.interpret_memory import atomic, declare, without_workgroups
+from tack.ir.facts import local_arrays, workgroup_features
+from tack.ir.failures import outside
+from tack.ir.interpret_debug import ITERATION, Failed, check, checked_load, nonzero, stored_marks, unset
+from tack.ir.interpret_groups import BREAK, CONTINUE, Steps, lane_number, run_group, steps
+from tack.ir.interpret_memory import atomic, declare
 from tack.ir.nodes import (
     AFTER,
+    LANES,
     Block,
     IRAssign,
     IRAtomic,
@@ -31,6 +34,7 @@ from tack.ir.nodes import (
     IRBreak,
     IRCast,
     IRCheck,
+    IRComponent,
     IRCond,
     IRConst,
     IRContinue,
@@ -61,16 +65,15 @@ from tack.ir.numerics import constant, conversion, operation, quiet
 from tack.ir.printed import line_of, write_line
 from tack.ir.types import ScalarType
 
-__all__ = ["Access", "Compiler", "Env", "check_range", "interpret", "interpret_with", "iteration_in_words"]
+__all__ = ["Access", "Compiler", "Env", "check_range", "interpret", "interpret_with"]
 
 # Values by name: NumPy scalars for scalars, flat arrays for arrays, shapes under ("shape", name).
 Env = dict[Any, Any]
 Value = Callable[[Env], Any]
-# A statement returns None to go on, `_BREAK`, `_CONTINUE`, or the label that an IRLeave goes to.
+# A statement returns None to go on, BREAK, CONTINUE, or the label that an IRLeave goes to.
 Action = Callable[[Env], object]
 Access = Literal["load", "store", "atomic"]
 
-_BREAK, _CONTINUE = object(), object()
 _MOST_POINTS = (1 << 63) - 1
 
 
@@ -84,8 +87,9 @@ def interpret(
     """Run `func` (stage "typed") on `args`, one for each parameter: C-contiguous NumPy arrays, changed in place, and numbers.
 
     The result is the kernel's, if it returns one (K6). `shapes` gives the sizes of arrays passed flat; `reverse` runs the
-    iterations backwards. ValueError for a zero step and for more than 2**63 - 1 points, IndexError for an index outside an
-    array: storage may have been changed by then.
+    iterations backwards, between barriers too. ValueError for a zero step, for more than 2**63 - 1 points, and for lanes that
+    wait for others which do not come; IndexError for an index outside an array: storage may have been changed by then. What
+    a check of debug mode finds is noted in the errors array.
     """
     if func.stage != "typed":
         raise ValueError(f"the interpreter runs typed functions, not {func.stage} ones")
@@ -128,30 +132,36 @@ def _bind(params: Sequence[IRParam], args: Sequence[Any], shapes: Mapping[str, t
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A compiled function: what fixes the bounds, what runs once, what runs for each index, and what the result needs."""
+    """A compiled function: what fixes the bounds, what runs once, what runs for each index, and what the result needs.
+
+    `lanes` is the body for iterations that run in workgroups, and `shared` declares the arrays of one; None and () otherwise.
+    """
 
     name: str
     bound_prologue: Action
     dims: tuple[tuple[str, Value, Value, Value], ...]
     prologue: Action
     body: Action
+    lanes: Steps | None
+    shared: tuple[tuple[str, Action], ...]
     result_prologue: Action
     epilogue: Action
     result: Value | None
 
     def ranges(self, env: Env) -> list[range]:
-        """The range of each dimension of the launch; ValueError if it has a zero step or more points than can be counted."""
+        """The range of each dimension of the launch; ValueError if it has a zero step or more points than can be counted.
+
+        Failed where a check of debug mode fails.
+        """
         self.bound_prologue(env)
         ranges = [_bounds(self.name, *(int(value(env)) for value in dim[1:])) for dim in self.dims]
-        points = math.prod(_length(each) for each in ranges)
-        if points > _MOST_POINTS:
-            message = f"a launch of {points} iterations is past the limit of {_MOST_POINTS}."
-            raise fail(ValueError, message, kernel=self.name, remedy="Split the work across several calls.")
+        if all(ranges):
+            _check_points(self.name, ranges)
         return ranges
 
     def run(self, env: Env, reverse: bool) -> Any:
-        ranges = self.ranges(env)
         try:
+            ranges = self.ranges(env)
             if all(ranges):
                 self.prologue(env)
                 self._iterate(env, ranges, reverse)
@@ -166,10 +176,26 @@ class _Program:
             return None
 
     def _iterate(self, env: Env, ranges: list[range], reverse: bool) -> None:
+        iterations = self._iterations(env, ranges, reverse)
+        if self.lanes is None:
+            for iteration in iterations:
+                with suppress(Failed):
+                    self.body(iteration)
+            return
+        for number, group in itertools.groupby(iterations, lambda each: each[ITERATION] // LANES):
+            lanes = list(group)
+            for name, declare_shared in self.shared:
+                declare_shared(lanes[0])
+                for lane in lanes:
+                    lane[name] = lanes[0][name]
+            run_group(self.name, self.lanes, lanes, number)
+
+    def _iterations(self, env: Env, ranges: list[range], reverse: bool) -> Iterator[Env]:
+        """The environment of each iteration, made when its turn comes."""
         names = [dim[0] for dim in self.dims]
         if reverse:
             ranges = [each[::-1] for each in ranges]
-        body, i64 = self.body, np.int64
+        i64 = np.int64
         last = math.prod(_length(each) for each in ranges) - 1
         numbers = itertools.count(last, -1) if reverse else itertools.count()
         for number, indices in zip(numbers, itertools.product(*ranges), strict=False):
@@ -177,18 +203,24 @@ class _Program:
             iteration[ITERATION] = number
             for name, index in zip(names, indices, strict=True):
                 iteration[name] = i64(index)
-            with suppress(Failed):
-                body(iteration)
+            yield iteration
 
 
 def _bounds(kernel: str, start: int, end: int, step: int) -> range:
     if step == 0:
-        raise fail(ValueError, "the step of the parallel loop is zero.", kernel=kernel)
-    points = _length(range(start, end, step))
-    if points and max(start, end) > _MOST_POINTS:
-        message = f"a launch of {points} iterations from {start} to {end} is past the limit of {_MOST_POINTS}."
-        raise fail(ValueError, message, kernel=kernel, remedy="Split the work across several calls.")
+        raise fail(ValueError, "the step of the parallel loop is zero", kernel=kernel, remedy="Pass another step.")
     return range(start, end, step)
+
+
+def _check_points(kernel: str, ranges: Sequence[range]) -> None:
+    """K5: ValueError for a launch with points of which not all can be counted."""
+    points, where = math.prod(map(_length, ranges)), ""
+    beyond = next((each for each in ranges if max(each.start, each.stop) > _MOST_POINTS), None)
+    if beyond is not None:
+        points, where = _length(beyond), f" from {beyond.start} to {beyond.stop}"
+    if beyond is not None or points > _MOST_POINTS:
+        message = f"a launch of {points} iterations{where} is past the limit of {_MOST_POINTS}"
+        raise fail(ValueError, message, kernel=kernel, remedy="Split the work across several calls.")
 
 
 def _length(each: range) -> int:
@@ -197,26 +229,18 @@ def _length(each: range) -> int:
     return max(0, -(-distance // each.step))
 
 
-def iteration_in_words(func: IRFunc, ranges: Sequence[range], number: int) -> str:
-    """The loop variables in iteration `number` of a launch over `ranges`: "i = 2, j = 5"."""
-    values: list[int] = []
-    for each in reversed(ranges[1:]):
-        number, step = divmod(number, len(each))
-        values.append(each[step])
-    values.append(ranges[0].start + ranges[0].step * number)
-    names = [base_name(dim.var) for dim in func.loop.dims]
-    return ", ".join(f"{name} = {value}" for name, value in zip(names, reversed(values), strict=True))
-
-
 def _compile(func: IRFunc, compiler: Compiler | None = None) -> _Program:
     compiler = compiler or Compiler(func.name, local_arrays(func))
+    together = bool(workgroup_features(func))
     dims = tuple((d.var, compiler.value(d.start), compiler.value(d.end), compiler.value(d.step)) for d in func.loop.dims)
     return _Program(
         func.name,
         compiler.block(func.bound_prologue),
         dims,
         compiler.block(func.prologue),
-        compiler.block(func.loop.body),
+        compiler.block(() if together else func.loop.body),
+        steps(compiler, func.loop.body) if together else None,
+        tuple([(array.name, declare(array)) for array in func.arrays if array.shared]),
         compiler.block(result_prologue(func)),
         compiler.block(func.epilogue),
         None if func.result is None else compiler.value(func.result),
@@ -271,10 +295,12 @@ class Compiler:
                 return nonzero(self, node)
             case IRTextureSample():
                 raise ValueError("the interpreter samples textures in software")
+            case IRComponent():
+                raise AssertionError("a typed function computes the numbers of components")
 
     def _operation(self, node: IROp) -> Value:
         if node.op == "thread_id":
-            return without_workgroups
+            return lambda env: np.int64(lane_number(env))
         function = operation(node.op, _type(node))
         args = [self.value(arg) for arg in node.args]
         if len(args) == 1:
@@ -302,7 +328,7 @@ class Compiler:
             i = int(value(env))
             if 0 <= i < size:
                 return i
-            raise fail(IndexError, f"index {i} is outside {array}, which has {size} elements.", kernel=kernel, span=span)
+            raise outside(kernel, base_name(array), i, size, None, "", span)
 
         return index
 
@@ -313,7 +339,11 @@ class Compiler:
             flat = env[name]
             return flat[index(env, flat.size)]
 
-        return checked_load(node, index) or load
+        return checked_load(self, node, index) or load
+
+    def unset(self, env: Env, node: IRLoad, at: int) -> None:
+        """What is done at a load of an element of a local array that nothing has been stored in, where that is checked."""
+        unset(env, node, at)
 
     # --------------------------------------------------------------------------------------------------- statements
 
@@ -340,9 +370,10 @@ class Compiler:
             case IRAtomic():
                 return atomic(self, node)
             case IRDeclare():
-                return declare(self.arrays[node.array])
+                array = self.arrays[node.array]
+                return (lambda env: None) if array.shared else declare(array)
             case IRBarrier() | IRBlockReduce():
-                return without_workgroups
+                raise AssertionError("lanes wait in steps, not in actions")
             case IREval():
                 return self._eval(node)
             case IRIf():
@@ -365,9 +396,9 @@ class Compiler:
 
                 return region
             case IRBreak():
-                return lambda env: _BREAK
+                return lambda env: BREAK
             case IRContinue():
-                return lambda env: _CONTINUE
+                return lambda env: CONTINUE
             case IRLeave(label=label):
                 return lambda env: label
 
@@ -381,19 +412,28 @@ class Compiler:
 
     def _store(self, node: IRStore) -> Action:
         name, value = node.array, self.value(node.value)
-        index = self.index(name, node.index, node.span, "store")
-
-        marks = stored_marks(node)
+        index, then = self.index(name, node.index, node.span, "store"), self.stored(node)
 
         def store(env: Env) -> None:
             result = value(env)  # before the index (E2)
             flat = env[name]
             at = index(env, flat.size)
             flat[at] = result
-            if marks is not None:
-                env[marks][at] = 1
+            if then is not None:
+                then(env, at)
 
         return store
+
+    def stored(self, node: IRStore) -> Callable[[Env, int], None] | None:
+        """What follows a store to an element; None for nothing."""
+        marks = stored_marks(node)
+        if marks is None:
+            return None
+
+        def mark(env: Env, at: int) -> None:
+            env[marks][at] = 1
+
+        return mark
 
     def _eval(self, node: IREval) -> Action:
         value = self.value(node.value)
@@ -411,9 +451,9 @@ class Compiler:
             for i in range(start, end, step) if step else ():  # a zero step runs nothing (K4)
                 env[var] = i64(i)
                 signal = body(env)
-                if signal is _BREAK:
+                if signal is BREAK:
                     break
-                if signal is not None and signal is not _CONTINUE:
+                if signal is not None and signal is not CONTINUE:
                     return signal
             return None
 
@@ -432,9 +472,9 @@ class Compiler:
                     if not test(env):
                         return None
                     signal = body(env)
-                if signal is _BREAK:
+                if signal is BREAK:
                     return None
-                if signal is not None and signal is not _CONTINUE:
+                if signal is not None and signal is not CONTINUE:
                     return signal
 
         return run

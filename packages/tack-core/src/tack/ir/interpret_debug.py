@@ -9,7 +9,7 @@ import numpy as np
 
 from tack.ir.nodes import BEFORE, ERRORS, NOTES, IRCheck, IRExpr, IRLoad, IRNonzero, IRStore
 
-__all__ = ["ITERATION", "Failed", "check", "checked_load", "nonzero", "stored_marks"]
+__all__ = ["ITERATION", "Failed", "check", "checked_load", "nonzero", "refuse", "stored_marks", "unset"]
 
 ITERATION = ("iteration",)  # where an environment keeps the number of the iteration; absent in the prologue
 
@@ -22,12 +22,14 @@ class Failed(Exception):
 
 
 class Compiler(Protocol):
-    """Makes closures of expressions."""
+    """Makes closures of expressions. `unset` is told of a load of an element of a local array that nothing has been stored in."""
 
     def value(self, node: IRExpr) -> Value: ...
 
+    def unset(self, env: Env, node: IRLoad, at: int) -> None: ...
 
-def _refuse(env: Env, site: int, index: int, extent: int) -> NoReturn:
+
+def refuse(env: Env, site: int, index: int, extent: int) -> NoReturn:
     """Ends the iteration, and notes why if it is the first of all that failed."""
     errors, number = env[ERRORS], env.get(ITERATION, BEFORE)
     if number < errors[0]:
@@ -48,7 +50,7 @@ def check(compiler: Compiler, node: IRCheck) -> Value:
         for dim, (at, value) in enumerate(zip(found, extents, strict=True)):
             extent = int(value(env))
             if not 0 <= at < extent:
-                _refuse(env, node.site + dim, at, extent)
+                refuse(env, node.site + dim, at, extent)
             result = result * extent + at
         return np.int64(result)
 
@@ -62,10 +64,17 @@ def nonzero(compiler: Compiler, node: IRNonzero) -> Value:
     def step(env: Env) -> Any:
         found = value(env)
         if found == 0:
-            _refuse(env, node.site, 0, 0)
+            refuse(env, node.site, 0, 0)
         return found
 
     return step
+
+
+def unset(env: Env, node: IRLoad, at: int) -> NoReturn:
+    """Ends the iteration at a load of an element that nothing has been stored in."""
+    first = node.index[0]
+    assert isinstance(first, IRCheck)
+    refuse(env, first.site + len(first.index), at, 0)
 
 
 def stored_marks(node: IRLoad | IRStore) -> str | None:
@@ -74,18 +83,17 @@ def stored_marks(node: IRLoad | IRStore) -> str | None:
     return first.stored if isinstance(first, IRCheck) else None
 
 
-def checked_load(node: IRLoad, index: Callable[[Env, int], int]) -> Value | None:
-    """The load of an element of a local array, which raises Failed where none has been stored; None where that is not checked."""
-    first, name = node.index[0], node.array
-    if not isinstance(first, IRCheck) or first.stored is None:
+def checked_load(compiler: Compiler, node: IRLoad, index: Callable[[Env, int], int]) -> Value | None:
+    """The load of an element of a local array, which must have been stored; None where that is not checked."""
+    name, marks = node.array, stored_marks(node)
+    if marks is None:
         return None
-    marks, site = first.stored, first.site + len(first.index)
 
     def load(env: Env) -> Any:
         flat = env[name]
         at = index(env, flat.size)
         if not env[marks][at]:
-            _refuse(env, site, at, 0)
+            compiler.unset(env, node, at)
         return flat[at]
 
     return load

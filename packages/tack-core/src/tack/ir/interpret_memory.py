@@ -1,20 +1,20 @@
 """Local arrays and atomics in the reference interpreter: what `interpret` does not need to know of them.
 
-Iterations run one after another, so an atomic is a load, an operation and a store. There are no workgroups to interpret.
+Iterations run one after another, or in turns, so an atomic is a load, an operation and a store.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from tack.ir.nodes import IRAtomic, IRExpr, IRLocalArray
 from tack.ir.numerics import operation
 
-__all__ = ["atomic", "declare", "without_workgroups"]
+__all__ = ["atomic", "declare"]
 
 Env = dict[Any, Any]
 _UNDEFINED = 0xC5  # each byte of an element that nothing was stored in: a mistake shows in the numbers
@@ -28,13 +28,8 @@ class Compiler(Protocol):
     def index(self, array: str, nodes: tuple[IRExpr, ...], span: Any, access: Any) -> Callable[[Env, int], int]: ...
 
 
-def without_workgroups(env: Env) -> NoReturn:
-    """What stands for a workgroup primitive."""
-    raise ValueError("the interpreter runs iterations one by one and has no workgroups")
-
-
 def declare(array: IRLocalArray) -> Callable[[Env], None]:
-    """The action that gives an array new, undefined elements."""
+    """The action that gives a local or shared array new, undefined elements."""
     assert array.type is not None
     name, dtype, size = array.name, array.type.numpy, math.prod((*array.shape, *array.element))
 

@@ -31,12 +31,12 @@ def _check(kernel: str, array: IRLocalArray, node: IRLoad | IRStore) -> None:
         given = "1 index" if count == 1 else f"{count} indices"
         one_each = ", ".join("ijklmnpq"[:rank]) if rank <= 8 else "i, ..."
         raise fail(
-            IndexError, f"'{name}' has {have}, but {given} here.", kernel=kernel, span=node.span,
+            IndexError, f"'{name}' has {have}, but {given} here", kernel=kernel, span=node.span,
             remedy=f"Write one index for each dimension, such as `{name}[{one_each}]`.",
         )  # fmt: skip
     for each, size in zip(node.index, shape, strict=False):
         if isinstance(each, IRConst) and type(each.value) is int and each.value >= size:
             raise fail(
-                IndexError, f"index {each.value} is outside '{name}', which has {size} elements there.", kernel=kernel,
+                IndexError, f"index {each.value} is outside '{name}', which has {size} elements there", kernel=kernel,
                 span=each.span, remedy=f"Use an index below {size}.",
             )  # fmt: skip

@@ -99,7 +99,7 @@ class _Search:
         cast, wrong = ("float", integer.assign) if node.op in ("floordiv", "mod") else ("int", floating.assign)
         return fail(
             TypeError, f"{what} sees '{text}', which is assigned {type_name(integer.type)} {there} and "
-            f"{type_name(floating.type)} {line_of(floating.assign.span)}.", kernel=self.kernel, span=node.span,
+            f"{type_name(floating.type)} {line_of(floating.assign.span)}", kernel=self.kernel, span=node.span,
             remedy=f"Use another name for one of them, or write `{cast}({source_text(wrong.value)})` {line_of(wrong.span)}.",
         )  # fmt: skip
 

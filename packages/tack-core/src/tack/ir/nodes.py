@@ -23,8 +23,8 @@ from tack.ir.types import IRTexture, ScalarType
 
 __all__ = [
     "AFTER", "BEFORE", "ERRORS", "EXTENTS", "LANES", "NONE", "NOTES", "AtomicOp", "Block", "IRAssign", "IRAtomic", "IRBarrier",
-    "IRBlockReduce", "IRBreak", "IRCast", "IRCheck", "IRCond", "IRConst", "IRContinue", "IRDeclare", "IRDimSize", "IREval",
-    "IRExpr", "IRFor", "IRFunc", "IRIf", "IRLeave", "IRLoad", "IRLocal", "IRLocalArray", "IRLogic", "IRName", "IRNode",
+    "IRBlockReduce", "IRBreak", "IRCast", "IRCheck", "IRComponent", "IRCond", "IRConst", "IRContinue", "IRDeclare", "IRDimSize",
+    "IREval", "IRExpr", "IRFor", "IRFunc", "IRIf", "IRLeave", "IRLoad", "IRLocal", "IRLocalArray", "IRLogic", "IRName", "IRNode",
     "IRNonzero", "IROp", "IRParallel", "IRParam", "IRPrint", "IRRange", "IRRank", "IRRegion", "IRSite", "IRStmt", "IRStore",
     "IRTextureSample", "IRWhile", "Stage",
 ]  # fmt: skip
@@ -35,7 +35,8 @@ LANES = 256  # iterations that one workgroup runs
 
 # The two i64 array parameters of debug mode. ERRORS: the number of the first iteration that failed a check (NONE before any did;
 # BEFORE in the prologue, AFTER in the kernel's result), how many notes were taken, and a ring of NOTES notes of four words:
-# iteration, site, index, extent. An iteration takes a note when it becomes the first. EXTENTS: the sizes `IRFunc.extents`.
+# iteration, site, index, extent. An iteration takes a note when it becomes the first. Where a check ends one, the others of its
+# workgroup end where they would wait for it. EXTENTS: the sizes `IRFunc.extents`.
 ERRORS, EXTENTS = "tack.errors", "tack.extents"
 NOTES = 1024  # a power of two, more than the threads of any pool
 NONE = (1 << 63) - 1
@@ -142,8 +143,24 @@ class IRTextureSample:
 
 
 @dataclass(frozen=True, slots=True)
+class IRComponent:
+    """Stage "lowered": the number, row by row, of the component that `index` names, known at run time only (V1).
+
+    It stands alone as the value of an IRAssign. `vector` is how the source writes the vector or matrix, whose shape is `shape`.
+    """
+
+    vector: str
+    index: tuple[IRExpr, ...]
+    shape: tuple[int, ...]
+    type: ScalarType | None = None
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class IRCheck:
     """Debug mode: the flat index of an access to `array` (i64). It stands alone as the index of a load, store or atomic.
+
+    Where `array` is "" it is the number of a component, and stands alone as the value of an IRAssign.
 
     An index outside its extent ends the iteration, after dimension `k` was noted in `ERRORS` as `IRFunc.sites[site + k]`.
     `stored`: the local array of u8 that says which elements of `array` have been stored; to load one that has not been ends the
@@ -169,7 +186,9 @@ class IRNonzero:
     span: Span | None = _span()
 
 
-IRExpr = IRConst | IRName | IRDimSize | IRLoad | IROp | IRCast | IRCond | IRLogic | IRTextureSample | IRCheck | IRNonzero
+IRExpr = (
+    IRConst | IRName | IRDimSize | IRLoad | IROp | IRCast | IRCond | IRLogic | IRTextureSample | IRComponent | IRCheck | IRNonzero
+)  # fmt: skip
 
 # ----------------------------------------------------------------------------------------------------- statements
 
@@ -403,14 +422,18 @@ class IRRank:
 
 @dataclass(frozen=True, slots=True)
 class IRSite:
-    """A place that debug mode may report: dimension `dim` of `rank` of an access to `array`, an element of local `array` read
-    before it was stored (`shape` is the array's), or the step of a loop."""
+    """A place that debug mode may report: dimension `dim` of `rank` of an access to `array`, a vector's text for a component; an
+    element of local or shared `array` read before it was stored (`shape` is the array's); or the step of a loop.
+
+    `noun`: what the vector or array has ("element", "component"); for "unset", what it is ("local array", "shared array").
+    """
 
     kind: Literal["index", "unset", "step"]
     array: str = ""
     dim: int = 0
     rank: int = 1
     shape: tuple[int, ...] = ()
+    noun: str = ""
     span: Span | None = _span()
 
 

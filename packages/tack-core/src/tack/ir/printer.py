@@ -13,6 +13,7 @@ from tack.ir.nodes import (
     IRBreak,
     IRCast,
     IRCheck,
+    IRComponent,
     IRCond,
     IRConst,
     IRContinue,
@@ -192,6 +193,8 @@ def print_expr(node: Any) -> str:
             return f"{node.type.name}({print_expr(node.value)})"
         case IRCond():
             return f"({print_expr(node.then)} if {print_expr(node.test)} else {print_expr(node.orelse)})"
+        case IRComponent():
+            return f"component([{_list(node.index)}] of {node.shape})"
         case IRCheck():
             stored = f", stored in {node.stored}" if node.stored else ""
             return f"check {node.site}([{_list(node.index)}] in [{_list(node.extents)}]{stored})"

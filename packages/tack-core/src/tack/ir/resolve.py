@@ -14,8 +14,10 @@ from typing import Any
 from tack.errors import fail
 from tack.ir.facts import ArrayUses, Dim, array_uses
 from tack.ir.nodes import (
+    IRAssign,
     IRAtomic,
     IRCheck,
+    IRComponent,
     IRConst,
     IRDimSize,
     IRExpr,
@@ -31,7 +33,8 @@ from tack.ir.nodes import (
     IRStore,
 )
 from tack.ir.types import i64
-from tack.ir.walk import map_block, map_children
+from tack.ir.typing_errors import dimensions, fixed_array, source_text, unpacked
+from tack.ir.walk import map_block, map_children, rewrite
 
 __all__ = ["check_arrays", "dimension", "resolve_ir"]
 
@@ -57,10 +60,11 @@ def resolve_ir(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> IRF
             return node
         if kind is IRDimSize:
             return IRConst(dimension(shapes[node.array], node.dim), i64, node.span)
+        if kind is IRComponent:
+            return visit(_indexed(node))
         node = map_children(node, visit)
         if kind is IRCheck:
-            index = tuple(IROp("index", (each,), None, each.span) for each in node.index)
-            return replace(node, index=index)
+            return _indexed(node)
         if kind is IRLoad:
             return IRLoad(node.array, (_flat(node.index, stored[node.array]),), None, node.span)
         if kind is IRStore:
@@ -75,11 +79,12 @@ def resolve_ir(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> IRF
         first = IRRange(first.var, start, first.end, step, first.span)
     dims = (first, *(visit(each) for each in rest))
     loop = IRParallel(dims, map_block(func.loop.body, visit), func.loop.span)
+    bound_prologue = map_block(func.bound_prologue, lambda stmt: rewrite(stmt, _indexed))
     prologue, epilogue = map_block(func.prologue, visit), map_block(func.epilogue, visit)
     result = None if func.result is None else visit(func.result)
     return replace(
-        func, params=params, prologue=prologue, loop=loop, epilogue=epilogue, result=result, arrays=_typed_arrays(func, params),
-        stage="resolved",
+        func, params=params, bound_prologue=bound_prologue, prologue=prologue, loop=loop, epilogue=epilogue, result=result,
+        arrays=_typed_arrays(func, params), stage="resolved",
     )  # fmt: skip
 
 
@@ -87,6 +92,30 @@ def _typed_arrays(func: IRFunc, params: tuple[IRParam, ...]) -> tuple[IRLocalArr
     """Local arrays with their types: those of `local_array_like` have their parameter's."""
     types = {param.name: param.type for param in params}
     return tuple([replace(each, type=types[each.like]) if each.type is None else each for each in func.arrays])
+
+
+def _indexed(node: Any) -> Any:
+    """A check with its indices marked by "index" operations, the number of a component as arithmetic with such; else the node."""
+    if node.__class__ is IRCheck:
+        index = tuple([IROp("index", (each,), None, each.span if node.array else node.span) for each in node.index])
+        return replace(node, index=index)
+    if node.__class__ is not IRComponent:
+        return node
+    span = node.span
+    flat: int | IRExpr = 0
+    for part, extent in zip(node.index, node.shape, strict=True):
+        each: int | IRExpr = IROp("index", (part,), None, span)
+        if isinstance(part, IRConst) and part.value.__class__ is int:
+            each = int(part.value)
+        if isinstance(flat, int) and isinstance(each, int):
+            flat = flat * extent + each
+            continue
+        if isinstance(flat, int):
+            rows: IRExpr = IRConst(flat * extent, None, span)
+        else:
+            rows = IROp("mul", (flat, IRConst(extent, None, span)), None, span)
+        flat = IROp("add", (rows, IRConst(each, None, span) if isinstance(each, int) else each), None, span)
+    return flat
 
 
 def _flat(index: tuple[IRExpr, ...], shape: tuple[int, ...]) -> IRExpr:
@@ -113,20 +142,19 @@ def check_arrays(func: IRFunc, params: tuple[IRParam, ...], shapes: Shapes) -> N
     arrays = {param.name for param in params if param.is_array}
     _check_textures(func, uses, {param.name for param in params if param.texture is not None}, arrays)
     _check_kinds(func, uses, arrays)
+    components = {param.name: len(param.element) for param in params}
     for use in uses.accesses:
-        _check_access(func.name, use, len(shapes[use.array]))
+        _check_access(func.name, use, len(shapes[use.array]), components.get(use.array, 0))
     for use in uses.unpacked:
         rank = len(shapes[use.array])
         if rank != use.rank:
-            raise fail(
-                ValueError, f"the shape of '{use.array}' is unpacked into {use.rank} names, but it has {_dimensions(rank)}.",
-                kernel=func.name, span=use.span, remedy=f"Pass an array of {_dimensions(use.rank)}.",
-            )  # fmt: skip
+            message, remedy = unpacked(use.array, use.rank, rank)
+            raise fail(ValueError, message, kernel=func.name, span=use.span, remedy=remedy)
     for use in uses.sizes:
         rank = len(shapes[use.array])
         if isinstance(use.dim, int) and not -rank <= use.dim < rank:
             raise fail(
-                IndexError, f"'{use.array}.shape[{use.dim}]' does not exist: '{use.array}' has {_dimensions(rank)}.",
+                IndexError, f"'{use.array}.shape[{use.dim}]' does not exist: '{use.array}' has {dimensions(rank)}",
                 kernel=func.name, span=use.span, remedy=f"Pass an array of more dimensions, or use an index below {rank}.",
             )  # fmt: skip
 
@@ -137,14 +165,14 @@ def _check_textures(func: IRFunc, uses: ArrayUses, textures: set[str], arrays: s
         if name not in textures:
             what = "an array" if name in arrays else "a number"
             raise fail(
-                TypeError, f"'{name}' is sampled as a texture, but {what} was passed for it.", kernel=func.name, span=sample.span,
+                TypeError, f"'{name}' is sampled as a texture, but {what} was passed for it", kernel=func.name, span=sample.span,
                 remedy=f"Pass tack.texture3d({name})." if name in arrays else f"Pass a texture for '{name}'.",
             )  # fmt: skip
     places = [(use.array, use.span) for use in (*uses.accesses, *uses.unpacked, *uses.sizes)]
     for name, span in (*places, *((each.name, each.span) for each in uses.scalars)):
         if name in textures:
             raise fail(
-                TypeError, f"'{name}' is a texture: it has no elements, sizes or value, only samples.", kernel=func.name,
+                TypeError, f"'{name}' is a texture: it has no elements, sizes or value, only samples", kernel=func.name,
                 span=span, remedy=f"Write `{name}.sample(u, v, w)`, or pass the array that it was made of.",
             )  # fmt: skip
 
@@ -153,36 +181,38 @@ def _check_kinds(func: IRFunc, uses: ArrayUses, arrays: set[str]) -> None:
     for use in (*uses.accesses, *uses.unpacked, *uses.sizes):
         if use.array not in arrays:
             raise fail(
-                TypeError, f"'{use.array}' is used as an array, but a number was passed for it.", kernel=func.name,
+                TypeError, f"'{use.array}' is used as an array, but a number was passed for it", kernel=func.name,
                 span=use.span, remedy=f"Pass an array for '{use.array}'.",
             )  # fmt: skip
     for each in func.arrays:
         if each.type is None and each.like not in arrays:
             raise fail(
-                TypeError, f"'{each.like}' is used as an array, but a number was passed for it.", kernel=func.name,
+                TypeError, f"'{each.like}' is used as an array, but a number was passed for it", kernel=func.name,
                 span=each.span, remedy=f"Pass an array for '{each.like}'.",
             )  # fmt: skip
+    copied = {id(stmt.value) for stmt in (*func.bound_prologue, *func.prologue) if isinstance(stmt, IRAssign)}
     for name in uses.scalars:
+        if name.name in arrays and id(name) in copied and source_text(name) == name.name:
+            message, remedy = fixed_array(name.name)
+            raise fail(TypeError, message, kernel=func.name, span=name.span, remedy=remedy)
         if name.name in arrays:
             raise fail(
-                TypeError, f"'{name.name}' is an array, but is used as a number.", kernel=func.name, span=name.span,
+                TypeError, f"'{name.name}' is an array, but is used as a number", kernel=func.name, span=name.span,
                 remedy=f"Write an element, such as `{name.name}[i]`, or pass a number.",
             )  # fmt: skip
 
 
-def _check_access(kernel: str, use: IRRank, rank: int) -> None:
+def _check_access(kernel: str, use: IRRank, rank: int, components: int) -> None:
     if rank == use.rank:
         return
     one_each = ", ".join("ijklmnpq"[:rank]) if rank <= 8 else "i, ..."
     remedy = f"Write one index for each dimension, such as `{use.array}[{one_each}]`"
-    if use.rank == 1:
+    if components and use.rank == rank + components:
+        remedy = f"Its elements have components: `{use.array}[{one_each}][{', '.join('kl'[:components])}]`"
+    elif use.rank == 1:
         remedy += f", or pass `{use.array}.ravel()` to see its elements in a row"
     indices = "1 index" if use.rank == 1 else f"{use.rank} indices"
     raise fail(
-        IndexError, f"'{use.array}' has {_dimensions(rank)}, but {indices} here.", kernel=kernel, span=use.span,
+        IndexError, f"'{use.array}' has {dimensions(rank)}, but {indices} here", kernel=kernel, span=use.span,
         remedy=remedy + ".",
     )  # fmt: skip
-
-
-def _dimensions(rank: int) -> str:
-    return "1 dimension" if rank == 1 else f"{rank} dimensions"

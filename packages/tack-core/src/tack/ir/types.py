@@ -127,7 +127,9 @@ class _Composite:
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(f"{self}() belongs inside a @tack.kernel (or a @tack.func that one calls)")
+        message = f"{self}() belongs inside a @tack.kernel (or a @tack.func that one calls)"
+        remedy = f"Write tack.constant(values, {self}) for kernels to read; elements of arrays are written as tuples."
+        raise fail(RuntimeError, message, remedy=remedy)
 
     def __repr__(self) -> str:
         return str(self)

@@ -11,7 +11,10 @@ from tack.ir.ops import OPS
 from tack.ir.types import WEAK_FLOAT, ScalarType, u64
 from tack.ir.typing_rules import AType
 
-__all__ = ["by_value", "conflict", "line_of", "needs_integer", "refusal", "source_text", "symbol", "too_large", "type_name"]
+__all__ = [
+    "bound_needs_integer", "by_value", "conflict", "dimensions", "fixed_array", "line_of", "needs_integer", "refusal",
+    "source_text", "symbol", "too_large", "type_name", "unpacked",
+]  # fmt: skip
 
 
 def source_text(node: IRExpr) -> str:
@@ -53,6 +56,23 @@ def refusal(kernel: str, node: IRExpr, message: str, remedy: str = "", kind: typ
     return fail(kind, message, kernel=kernel, span=node.span, remedy=remedy)
 
 
+def fixed_array(name: str) -> tuple[str, str]:
+    """What is wrong with an assignment to a parameter that is an array, and what to write instead."""
+    return f"'{name}' is an array and cannot be assigned", f"Store into its elements, `{name}[i] = ...`, or use another name."
+
+
+def dimensions(rank: int) -> str:
+    """A number of dimensions in words."""
+    return "1 dimension" if rank == 1 else f"{rank} dimensions"
+
+
+def unpacked(name: str, names: int, rank: int) -> tuple[str, str]:
+    """What is wrong with `h, w = a.shape` where `a` has another number of dimensions, and what to write instead."""
+    count = "1 name" if names == 1 else f"{names} names"
+    message = f"the shape of '{name}' is unpacked into {count}, but it has {dimensions(rank)}"
+    return message, f"Write as many names as it has dimensions, or pass an array of {dimensions(names)}."
+
+
 def by_value(t: AType) -> ScalarType | None:
     """The type of an operand, a weak integer's by its value; None where it has none."""
     return literal_type(t) if isinstance(t, Lit) else t
@@ -66,7 +86,7 @@ def conflict(kernel: str, node: IRExpr, what: str, args: Sequence[IRExpr], types
         return too_large(kernel, node, types)
     unsigned = next((t for t in resolved if t is u64), u64)
     return refusal(
-        kernel, node, f"{what} of {type_name(types[signed])} and {unsigned}: no integer type holds the values of both.",
+        kernel, node, f"{what} of {type_name(types[signed])} and {unsigned}: no integer type holds the values of both",
         f"Write `tack.u64({source_text(args[signed])})`.",
     )  # fmt: skip
 
@@ -76,14 +96,28 @@ def too_large(kernel: str, node: IRExpr, types: Sequence[AType]) -> Exception:
     lits = [t for t in types if isinstance(t, Lit) and literal_type(t) is None]
     low, high = (lits[0].low, lits[0].high) if lits else (0, 0)
     if low < high and literal_type(Lit(low, low)) is not None and literal_type(Lit(high, high)) is not None:
-        return refusal(kernel, node, f"no integer type holds both {low} and {high}.", f"Write `tack.u64({low})`.")
+        return refusal(kernel, node, f"no integer type holds both {low} and {high}", f"Write `tack.u64({low})`.")
     shown = high if high > u64.max else low
     return refusal(
-        kernel, node, f"the integer {shown} does not fit any integer type (the greatest is tack.u64).",
+        kernel, node, f"the integer {shown} does not fit any integer type (the greatest is tack.u64)",
         "Write a smaller integer, or a float such as `1e30`.",
     )  # fmt: skip
 
 
 def needs_integer(kernel: str, node: IRExpr, what: str, t: AType) -> Exception:
     """A float where only an integer can stand."""
-    return refusal(kernel, node, f"{what} must be an integer, not {type_name(t)}.", f"Write `int({source_text(node)})`.")
+    text = source_text(node)
+    whole = isinstance(node, IRConst) and isinstance(node.value, float) and node.value.is_integer() and text == repr(node.value)
+    remedy = f"Write `{text.removesuffix('.0') if whole else f'int({text})'}`."
+    if what.endswith(("`&`", "`|`")):
+        remedy += f" Comparisons joined by {what[-3:]} stand in parentheses."
+    return refusal(kernel, node, f"{what} must be an integer, not {type_name(t)}", remedy)
+
+
+def bound_needs_integer(kernel: str, node: IRExpr, t: AType) -> Exception:
+    """A float as a bound of a loop, written or, in a loop over an object, held by it."""
+    text = source_text(node)
+    if isinstance(node, IRName) and "." in node.name and not text.endswith(f".{node.name.rpartition('.')[2]}"):
+        message = f"a loop over '{text}' counts up to '{node.name}', which must be an integer, not {type_name(t)}"
+        return refusal(kernel, node, message, f"Let the object hold an integer: `{node.name} = int({node.name})`.")
+    return needs_integer(kernel, node, "a bound of a loop", t)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tack.ir.literals import TRUTH, Lit, fold, hull, literal_type, range_of
-from tack.ir.nodes import IRCast, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp, IRTextureSample
+from tack.ir.nodes import IRCast, IRCheck, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp, IRTextureSample
 from tack.ir.ops import OPS
 from tack.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType, f32, f64, holds, i64, promote, u64
 
@@ -223,6 +223,7 @@ class Typing:
             IRCond: lambda n: self._meet((n.then, n.orelse)),
             IROp: self._op,
             IRTextureSample: lambda _: f32,
+            IRCheck: lambda _: i64,
         }
         self._by_rule: dict[str, Callable[[IROp], AType]] = {
             "arith": self._arith, "int": self._arith, "extreme": self._arith,

@@ -18,6 +18,7 @@ from tack.ir.nodes import (
     IRBreak,
     IRCast,
     IRCheck,
+    IRComponent,
     IRCond,
     IRConst,
     IRContinue,
@@ -77,7 +78,7 @@ class _Verifier:
         self._expressions: dict[type, Callable[[Any], None]] = {
             IRConst: self._const, IRName: self._name, IRDimSize: self._dim_size, IRLoad: self._load, IROp: self._op,
             IRTextureSample: self._sample, IRCast: self._cast, IRCond: self._cond, IRLogic: self._logic,
-            IRCheck: self._check, IRNonzero: self._nonzero,
+            IRCheck: self._check, IRNonzero: self._nonzero, IRComponent: self._component,
         }  # fmt: skip
         self._statements: dict[type, Callable[[Any], None]] = {
             IRAssign: self._assign, IRStore: self._store, IREval: lambda s: self.expr(s.value), IRIf: self._if, IRFor: self._for,
@@ -344,9 +345,15 @@ class _Verifier:
             self.expr(each)
             if self.typed and each.type is not i64:
                 self.fault("an index and an extent are i64", each)
-        if len(node.index) != len(node.extents) or node.array not in self.arrays:
+        if len(node.index) != len(node.extents) or (node.array and node.array not in self.arrays):
             self.fault("a check has an extent for each index of an array", node)
         self._notes(node)
+
+    def _component(self, node: IRComponent) -> None:
+        if self.stage != "lowered" or len(node.index) != len(node.shape):
+            self.fault("the index of a component has become a number, of as many indices as its vector takes", node)
+        for each in node.index:
+            self.expr(each)
 
     def _nonzero(self, node: IRNonzero) -> None:
         self.expr(node.value)

@@ -19,6 +19,7 @@ from tack.ir.nodes import (
     IRBreak,
     IRCast,
     IRCheck,
+    IRComponent,
     IRCond,
     IRConst,
     IRContinue,
@@ -74,6 +75,7 @@ _CHILDREN: dict[type, Callable[[Any], tuple[IRNode, ...]]] = {
     IRCast: lambda n: (n.value,),
     IRCond: lambda n: (n.test, n.then, n.orelse),
     IRLogic: lambda n: (n.left, n.right),
+    IRComponent: lambda n: n.index,
     IRCheck: lambda n: n.index + n.extents,
     IRNonzero: lambda n: (n.value,),
     IRAssign: lambda n: (n.value,),
@@ -205,6 +207,11 @@ def _logic(n: IRLogic, fn: Map) -> IRLogic:
     return n if left is n.left and right is n.right else IRLogic(n.op, left, right, n.type, n.span)
 
 
+def _component(n: IRComponent, fn: Map) -> IRComponent:
+    index = map_block(n.index, fn)
+    return n if index is n.index else IRComponent(n.vector, index, n.shape, n.type, n.span)
+
+
 def _check(n: IRCheck, fn: Map) -> IRCheck:
     index, extents = map_block(n.index, fn), map_block(n.extents, fn)
     if index is n.index and extents is n.extents:
@@ -298,6 +305,7 @@ _MAP: dict[type, Callable[[Any, Map], Any]] = {
     IRCast: _cast,
     IRCond: _cond,
     IRLogic: _logic,
+    IRComponent: _component,
     IRCheck: _check,
     IRNonzero: _nonzero,
     IRAssign: _assign,

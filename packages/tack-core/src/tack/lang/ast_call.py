@@ -6,6 +6,7 @@ Device functions go to `ast_inline`.
 from __future__ import annotations
 
 import ast
+from types import FunctionType
 from typing import Any
 
 from tack.ir.nodes import IRConst, IRExpr, IRName, IROp
@@ -14,28 +15,19 @@ from tack.ir.types import DTYPES, ELEMENT_TYPES, ElementType, MatrixType, Scalar
 from tack.lang.ast_expr import ExprLowering
 from tack.lang.ast_print import lower_print
 from tack.lang.ast_texture import lower_sample
-from tack.lang.bindings import UNBOUND, builtin_name, did_you_mean, math_name, numpy_remedy
+from tack.lang.bindings import UNBOUND, builtin_name, math_name
 from tack.lang.constant import Constant
 from tack.lang.func import Func
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
-from tack.lang.values import Value, Vector
-from tack.lang.vector_methods import METHODS
+from tack.lang.remedies import BUILTINS, HELPERS, did_you_mean, from_library, numpy_remedy
+from tack.lang.values import METHODS, Value, Vector
 
 __all__ = ["CallLowering"]
 
 _LOOPS = ("range", "ndindex")
+_MAKERS = ("tack.zeros", "tack.ones", "tack.empty", "tack.full", "tack.array")
+_HOST = "Call it before the launch, and pass what it gives."
 _VECTOR_TYPES = "Write tack.vec(3, tack.f32) or tack.mat(2, 3, tack.f32), with literal sizes."
-_OVER_ELEMENTS = "Loop over the indices: `for k in range(len(a))`."
-_TEXT = "Text goes to `print` alone; kernels compute with numbers."
-_BEFORE = "Do it before the launch, and pass numbers and arrays."
-_BUILTINS = {  # what to write instead of builtins that programs often call
-    "sum": "Add the elements in a loop: `total += a[k]`.", "enumerate": _OVER_ELEMENTS, "zip": _OVER_ELEMENTS,
-    "reversed": "Count down: `for k in range(n - 1, -1, -1)`.", "divmod": "Write `a // b` and `a % b`.", "str": _TEXT,
-    "repr": _TEXT, "format": _TEXT, "list": "Write tack.local_array(dtype, n).", "open": _BEFORE, "input": _BEFORE,
-    "sorted": _BEFORE,
-    "isinstance": "Leave it out: every name has one type, known when the kernel is compiled.",
-}  # fmt: skip
-_REDUCTIONS = ("sum", "mean", "min", "max", "any", "all", "std", "var", "prod")
 
 
 class CallLowering(ExprLowering):
@@ -142,8 +134,8 @@ class CallLowering(ExprLowering):
             if value is UNBOUND:
                 name = dotted.partition(".")[0]
                 if "." not in dotted and name in _builtin_names():
-                    raise self._refused(node, f"Python's `{name}`", _BUILTINS.get(name, ""))
-                raise self._unknown(func, name)
+                    raise self._refused(node, f"Python's `{name}`", BUILTINS.get(name, ""))
+                raise self.unknown(func, called=True)
         if isinstance(value, Intrinsic):
             return value
         if isinstance(value, Func):
@@ -175,7 +167,10 @@ class CallLowering(ExprLowering):
             return self.select(chosen, args, self.span(node))
         if name in ("any", "all"):
             self._check_arguments(node, name, 1)
-            return self.reduced(name, self.value(node.args[0]), node)
+            value = self.value(node.args[0])
+            if self.is_array(value):
+                raise self.error(TypeError, node, f"{name}() takes a mask, not an array", "Test its elements in a loop.")
+            return self.reduced(name, value, node)
         if name == "bitcast":
             return self._bitcast(node)
         row = OPS[target.op]
@@ -199,7 +194,9 @@ class CallLowering(ExprLowering):
         if count == arity or (arity == -2 and count >= 2):
             return
         wants = "two or more arguments" if arity == -2 else "one argument" if arity == 1 else f"{arity} arguments"
-        remedy = f"Write `{name}({', '.join('abc'[: abs(arity)])})`."
+        remedy = f"Write `{_example(name, arity)}`."
+        if arity == -2 and count == 1:
+            remedy = f"Write `{name}(a, b)`; of a vector's components `v.{name}()`; compare an array's elements in a loop."
         if name == "round" and count == 2:
             remedy = "Scale the value: `round(x * 100.0) / 100.0`."
         raise self.error(TypeError, node, f"{name}() takes {wants}, not {count}", remedy)
@@ -209,14 +206,16 @@ class CallLowering(ExprLowering):
     def _no_function(self, node: ast.Call) -> Exception:
         func = node.func
         if isinstance(func, ast.Name):
-            what = f"'{func.id}' is a parameter or local and no function"
+            name, owner = func.id, self.scope.objects.get(func.id)
+            if owner is not None:
+                message = f"'{name}' is an object of class {owner.cls.__name__} and no function"
+                return self.error(TypeError, func, message, f"Call one of its methods: `{name}.method(...)`.")
+            if self.is_array(self.scope.vars.get(name)):
+                return self.error(TypeError, func, f"'{name}' is an array and no function", f"Write brackets: `{name}[i]`.")
+            what = f"'{name}' is a parameter or local and no function"
             return self.unsupported(node, what, "Functions come from the kernel's closure, its globals or its namespace.")
         if isinstance(func, ast.Attribute):
-            self.check_object(func.value)
-            remedy = "Write a function call instead of a method call."
-            if func.attr in _REDUCTIONS:
-                remedy = "Loop over the elements here, or compute it before the launch and pass the number."
-            return self.unsupported(node, f"`.{func.attr}(...)`: numbers and arrays have no methods in kernels", remedy)
+            return self.no_attribute(func, node)
         return self.unsupported(node, "only functions can be called", "Call a function by its name.")
 
     def _refused(self, node: ast.Call, what: str, remedy: str) -> Exception:
@@ -225,23 +224,38 @@ class CallLowering(ExprLowering):
 
     def _refused_object(self, node: ast.Call, dotted: str, value: Any) -> Exception:
         remedy = numpy_remedy(value, MATH_NAMES)
+        if remedy is not None and dotted in INTRINSICS:
+            remedy = f"Write tack.math.{dotted}(...): here, the name stands for NumPy's."
         if remedy is not None:
             return self._refused(node, f"NumPy's `{dotted}`", remedy)
         if isinstance(getattr(value, "_ir_cache", None), dict):
             return self._refused(node, f"kernel `{dotted}`", "Move the shared part into a @tack.func function and call that.")
         if math_name(value) is not None:
             name = str(value.__name__)
-            helper = name in ("degrees", "radians")  # which tack.math has, as device functions
-            hint = f"Write tack.math.{name}(...)." if helper else did_you_mean(name, list(MATH_NAMES))
+            hint = f"Write tack.math.{name}(...)." if name in HELPERS else did_you_mean(name, MATH_NAMES)
+            hint = hint or "Write it out in a @tack.func function, or compute it before the launch and pass it."
             return self._refused(node, f"`math.{name}`", hint)
         if builtin_name(value) is not None:
-            return self._refused(node, f"Python's `{value.__name__}`", _BUILTINS.get(value.__name__, ""))
+            return self._refused(node, f"Python's `{value.__name__}`", BUILTINS.get(value.__name__, ""))
         if isinstance(value, type):
             return self._refused(node, f"class `{dotted}`", "Kernels make no objects; use numbers and arrays.")
+        if isinstance(module := getattr(value, "__module__", None), str) and module.partition(".")[0] == "tack":
+            made = "Write `t = tack.local_array(dtype, n)` for an array of each iteration's own." if dotted in _MAKERS else _HOST
+            return self._refused(node, f"`{dotted}`, a function for Python,", made)
         if not callable(value):
             message = f"'{dotted}' is a {type(value).__name__} and no function"
             return self.error(TypeError, node, message, "Leave the parentheses out, or call a @tack.func function.")
-        return self._refused(node, f"`{dotted}`, an ordinary Python function,", "")
+        remedy = from_library(dotted, value) or ("" if isinstance(value, FunctionType) else _HOST)
+        return self._refused(node, f"`{dotted}`, an ordinary Python function,", remedy)
+
+
+def _example(name: str, arity: int) -> str:
+    """How a function is called, with the names of its documentation where it gives them."""
+    intrinsic = INTRINSICS.get(name)
+    head, colon, _ = (intrinsic.__doc__ or "").partition(":") if intrinsic is not None else ("", "", "")
+    if colon and head.startswith(f"{name}("):
+        return f"tack.{head}" if intrinsic is not None and intrinsic.memory else head
+    return f"{name}({', '.join('abc'[: abs(arity)])})"
 
 
 def _builtin_names() -> frozenset[str]:

@@ -11,15 +11,18 @@ from typing import Any
 
 from tack.errors import Span
 from tack.ir.nodes import IRConst, IRExpr, IRName
-from tack.lang.bindings import did_you_mean
+from tack.lang.array import Array
 from tack.lang.constant import Constant
-from tack.lang.device_class import Instance, iterated, member
+from tack.lang.device_class import Instance, is_number, iterated, member
 from tack.lang.func import Func
+from tack.lang.remedies import ARRAY_NAMES, did_you_mean, listed
 from tack.lang.texture import Texture3D
 from tack.lang.values import Value
 from tack.lang.vector_methods import MethodLowering
 
-__all__ = ["ClassLowering"]
+__all__ = ["SIZES", "ClassLowering"]
+
+SIZES = ("shape", "ndim", "size")
 
 
 class ClassLowering(MethodLowering):
@@ -85,7 +88,9 @@ class ClassLowering(MethodLowering):
             remedy = "Move the shared part into a @tack.func method and call that."
             raise self.unsupported(node, f"kernel `{name}` cannot be called in kernels", remedy)
         if node.attr in owner.seen:
-            raise self.error(TypeError, node, f"'{owner.parameter(node.attr)}' is no function", "Call a @tack.func method.")
+            path, array = owner.parameter(node.attr), node.attr in owner.arrays
+            remedy = f"Write brackets: `{path}[i]`." if array else "Leave the parentheses out, or call a @tack.func method."
+            raise self.error(TypeError, node, f"'{path}' is {'an array and ' if array else ''}no function", remedy)
         raise self._no_member(owner, node)
 
     def _super_method(self, node: ast.Attribute) -> tuple[Func, Instance | None] | None:
@@ -97,12 +102,14 @@ class ClassLowering(MethodLowering):
         cls = scope.cell("__class__")
         owner = scope.objects.get(scope.parsed.params[0]) if scope.parsed.params else None
         if owner is None or not isinstance(cls, type) or cls not in owner.cls.__mro__:
-            raise self.unsupported(call, "`super()` stands only in methods of device classes")
+            remedy = "Name the class's function: `Class.method(...)`."
+            raise self.unsupported(call, "`super()` stands only in methods of device classes", remedy)
         order = owner.cls.__mro__
         for base in order[order.index(cls) + 1 :]:
             if node.attr in vars(base):
                 return self._found(owner, node, vars(base)[node.attr])
-        raise self.error(NameError, node, f"no base class of '{cls.__name__}' has a '{node.attr}'")
+        hint = did_you_mean(node.attr, _methods(cls)) or "Call a method that a base class has."
+        raise self.error(NameError, node, f"no base class of '{cls.__name__}' has a '{node.attr}'", hint)
 
     # ------------------------------------------------------------------------------------------------------ loops
 
@@ -114,17 +121,17 @@ class ClassLowering(MethodLowering):
             raise self.error(TypeError, node, f"objects of class {owner.cls.__name__} say nothing to loop over", remedy)
         sizes: list[IRExpr] = []
         for name in names:
-            value = owner.constants.get(name)
-            if name in owner.constants and not isinstance(value, float):
-                place = ast.copy_location(ast.Attribute(node, name, ast.Load()), node)
-                made = self.member(place)
-                assert made is not None
-                sizes.append(self.number(made, node))
-            elif name in owner.scalars:
-                sizes.append(IRName(owner.parameter(name), None, self.span(node)))
-            else:
-                message = f"`__tack_iterate__` of class {owner.cls.__name__} names '{name}', which is no integer of the object"
-                raise self.error(TypeError, node, message, "Name numbers of the class or of the object.")
+            made = None
+            if name in owner.constants or name in owner.scalars:
+                made = self.member(ast.copy_location(ast.Attribute(node, name, ast.Load()), node))
+            if isinstance(made, IRName) or (isinstance(made, IRConst) and not isinstance(made.value, float)):
+                sizes.append(made)
+                continue
+            cls, has = owner.cls.__name__, [*owner.seen, *owner.ignored]
+            message = f"a loop over '{owner.path}' counts up to '{owner.parameter(name)}' (`__tack_iterate__` of class {cls})"
+            what = "is a float" if isinstance(made, IRConst) else "is no number" if name in has else "does not exist"
+            remedy = did_you_mean(name, owner.seen) or f"Let it be an integer, such as `{owner.parameter(name)} = 4`."
+            raise self.error(TypeError, node, f"{message}, which {what}", remedy)
         return sizes
 
     # --------------------------------------------------------------------------------------------------- refusals
@@ -138,18 +145,52 @@ class ClassLowering(MethodLowering):
         message = f"'{owner.path}' is an object of class {owner.cls.__name__} and no value"
         return self.error(TypeError, node, message, "Name one of its attributes, call a method, or pass it to a device function.")
 
-    def check_object(self, node: ast.expr) -> None:
-        """Refuse `node.name` where the call passes something for parameter `node` that kernels do not take at all."""
+    def passed(self, node: ast.expr) -> Any:
+        """What this call passes for the parameter that `node` names; None where it names none, or the call is not known."""
+        owner = self.instance(node.value) if isinstance(node, ast.Attribute) else None
+        if owner is not None and isinstance(node, ast.Attribute):
+            return owner.arrays.get(node.attr, owner.textures.get(node.attr))
         bound = self.scope.vars.get(node.id) if isinstance(node, ast.Name) else None
-        if self.call is None or not isinstance(bound, IRName) or bound.name not in self.call.names:
-            return
-        cls: type = self.call.args[self.call.names.index(bound.name)].__class__
-        if cls is Texture3D:
-            remedy = f"Write `{bound.name}.sample(u, v, w)`, or pass sizes as arguments."
-            raise self.error(TypeError, node, f"'{bound.name}' is a texture, of which kernels see only `sample`", remedy)
-        if cls.__module__.partition(".")[0] not in ("builtins", "numpy", "tack"):
-            message = f"'{bound.name}' is an object of class {cls.__name__}, which is no device class"
-            raise self.error(TypeError, node, message, f"Put @tack.device_class above class {cls.__name__}.")
+        return self._argument(bound.name) if isinstance(bound, IRName) else None
+
+    def _argument(self, name: str) -> Any:
+        return self.call.args[self.call.names.index(name)] if self.call is not None and name in self.call.names else None
+
+    def is_array(self, value: Value | None) -> bool:
+        """Whether `value` is the name of an array, as far as the call tells."""
+        return isinstance(value, IRName) and (value.name in self.arrays or isinstance(self._argument(value.name), Array))
+
+    def no_attribute(self, node: ast.Attribute, call: ast.Call | None = None) -> Exception:
+        """`a.name`, read or called, of an array or a number."""
+        name, place = node.attr, call or node
+        passed, shown = self.passed(node.value), ast.unparse(node.value)
+        if isinstance(passed, Texture3D):
+            remedy = f"Write `{shown}.sample(u, v, w)`, or pass sizes as arguments."
+            return self.error(TypeError, node.value, f"'{shown}' is a texture, of which kernels see only `sample`", remedy)
+        own = self.scope.vars.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        array = isinstance(passed, Array) or self.is_array(own)
+        if array and name in SIZES:
+            return self.error(TypeError, place, f"`{shown}.{name}` is no function", "Leave the parentheses out.")
+        remedy = ARRAY_NAMES.get(name) or did_you_mean(name, SIZES)
+        if passed is not None and not remedy:
+            message = f"'{shown}' has no '{name}': {'an array' if array else 'a number'} was passed for it"
+            return self.error(TypeError, place, message, self._pass_object(node, array))
+        if call is not None:
+            who = "arrays" if array else "numbers" if is_number(passed) else "numbers and arrays"
+            message = f"`.{name}(...)`: {who} have no methods in kernels"
+            return self.unsupported(place, message, remedy or "Write a call of a function.")
+        message = f"'.{name}' is not part of the kernel language: arrays have shape, ndim and size, numbers nothing"
+        return self.unsupported(place, message, remedy or "Pass what it stands for as an argument.")
+
+    def _pass_object(self, node: ast.Attribute, array: bool) -> str:
+        """What to write where an attribute is read of an array or a number that was passed."""
+        shown, scope = ast.unparse(node.value), self.scope
+        owner = scope.parsed.source.qualname.rpartition(".")[0]
+        if scope.is_kernel and owner and not owner.endswith("<locals>") and shown == scope.parsed.params[0]:
+            return f"Call it on an object: `obj.{self.kernel}(...)`."
+        if array:
+            return f"Arrays have shape, ndim and size, and elements: `{shown}[i]`."
+        return f"Pass an object of a device class for '{shown}'."
 
     def object_is_fixed(self, owner: Instance, name: str, node: ast.AST | Span) -> Exception:
         """An assignment to a parameter that is an object."""
@@ -175,6 +216,11 @@ class ClassLowering(MethodLowering):
             elif kind.__module__ == "numpy" and kind.__name__ == "ndarray":
                 remedy = f"Give the object tack.array({name})."
             return self.error(TypeError, node, message, remedy)
-        methods = [each for each in dir(owner.cls) if isinstance(inspect.getattr_static(owner.cls, each), Func)]
-        hint = did_you_mean(name, [*owner.seen, *owner.funcs, *methods])
+        has = [*owner.seen, *(f"{each}()" for each in (*owner.funcs, *_methods(owner.cls)))]
+        hint = did_you_mean(name, [each.rstrip("()") for each in has]) or (f"It has {listed(has)}." if has else "It has nothing.")
         return self.error(NameError, node, f"the object passed for '{owner.path}', of class {cls}, has no '{name}'", hint)
+
+
+def _methods(cls: type) -> list[str]:
+    """The names of a class's device functions."""
+    return [name for name in dir(cls) if isinstance(getattr(cls, name, None), Func)]

@@ -107,18 +107,25 @@ class Context:
 
     def span(self, node: ast.AST) -> Span:
         """The place of `node` in the function being lowered."""
-        return self.scope.parsed.span(node)
+        return self.scope.parsed.span(node, self.called_at)
+
+    def name_span(self) -> Span:
+        """The place of the name of the function being lowered, in its `def`."""
+        return self.scope.parsed.name_span(self.called_at)
 
     def error(self, kind: type[Exception], node: ast.AST | Span, message: str, remedy: str = "") -> Exception:
-        """The exception for a mistake at `node`; inside an inlined function it says where the kernel calls it."""
+        """The exception for a mistake at `node`."""
         span = node if isinstance(node, Span) else self.span(node)
-        if self.called_at is not None:
-            message = f"{message} (called on line {self.called_at.lineno})"
         return fail(kind, message, kernel=self.kernel, span=span, remedy=remedy)
 
     def unsupported(self, node: ast.AST | Span, message: str, remedy: str = "") -> Exception:
         """The exception for a construct outside the language at `node`."""
         return self.error(UnsupportedSyntaxError, node, message, remedy)
+
+    def first_store(self, name: str) -> ast.Name:
+        """Where the function being lowered first assigns `name`, or loops over it."""
+        stores = [n for n in ast.walk(self.scope.parsed.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        return min((n for n in stores if n.id == name), key=lambda n: (n.lineno, n.col_offset))
 
     # ------------------------------------------------------------------------------------------------------ names
 
@@ -180,7 +187,10 @@ class Context:
             raise self.error(NameError, self.unassigned[bound.name], message, "Assign it a first value before.")
         if here != shape:
             message = f"'{name}' is {described(here)} and is assigned {described(shape)} here"
-            raise self.error(TypeError, node, message, "Use another name.")
+            remedy = "Use another name."
+            if not here and len(shape) == 1 and shape[0] <= 4:
+                remedy = f"Use another name, or make it a vector from the start: `{name} = tack.vec{shape[0]}(0.0)`."
+            raise self.error(TypeError, node, message, remedy)
         assert isinstance(bound, Vector)
         return bound
 

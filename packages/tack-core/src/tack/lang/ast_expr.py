@@ -15,13 +15,15 @@ import numpy as np
 
 from tack.errors import Span
 from tack.ir.nodes import IRCond, IRConst, IRDimSize, IRExpr, IRIf, IRLogic, IRName, IROp
-from tack.ir.types import DTYPES, ScalarType, i64
-from tack.lang.ast_class import ClassLowering
+from tack.ir.types import ScalarType, i64
+from tack.lang.ast_class import SIZES, ClassLowering
 from tack.lang.ast_context import at, is_fixed, is_truth, negated, truth
-from tack.lang.bindings import MATH_CONSTANTS, UNBOUND, MissingAttribute, NotAModule, did_you_mean
+from tack.lang.bindings import MATH_CONSTANTS, UNBOUND, MissingAttribute, NotAModule
 from tack.lang.constant import Constant
 from tack.lang.func import Func
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
+from tack.lang.remedies import did_you_mean, for_name
+from tack.lang.texture import Texture3D
 from tack.lang.values import Value, Vector, described
 
 __all__ = ["BINARY", "ExprLowering"]
@@ -33,9 +35,6 @@ BINARY: dict[type[ast.operator], str] = {
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
-
-
-_SCALAR_NAMES = frozenset(t.name for t in DTYPES)
 
 
 class ExprLowering(ClassLowering):
@@ -69,10 +68,12 @@ class ExprLowering(ClassLowering):
             case ast.List():
                 return self.list_value(node)
             case ast.Tuple():
-                remedy = "Assign tuples to as many names: `a, b = x, y`."
+                remedy = "Assign it to as many names, `a, b = x, y`, or write a list, `[x, y]`, which is a vector."
+                if len(node.elts) == 1:
+                    remedy = "Leave the comma at its end out."
                 raise self.unsupported(node, "a tuple is no value here", remedy)
             case _:
-                raise self.unsupported(node, f"`{type(node).__name__}` is no value here")
+                raise AssertionError(f"{type(node).__name__} has passed the check of the subset")
 
     def cond(self, node: ast.expr) -> IRExpr:
         if isinstance(node, ast.BoolOp):
@@ -245,15 +246,16 @@ class ExprLowering(ClassLowering):
         """The array parameter that `node` names; everything else cannot be indexed."""
         if isinstance(node, ast.Subscript):
             message = "an element of an array is a value and no array"
-            raise self.unsupported(node, message, "Name the array itself; for `a[i][j]` of a 2-D array write `a[i, j]`.")
+            remedy = "Name the array itself: for `a[i][j]` of a 2-D array write `a[i, j]`, for the length of a row `a.shape[1]`."
+            raise self.unsupported(node, message, remedy)
         if isinstance(node, ast.Attribute):
             array = self.member_array(node)
             if array is not None:
                 return array
+            self.value(node)  # which refuses most of them, in words of its own
         if not isinstance(node, ast.Name):
-            raise self.unsupported(
-                node, "only array parameters can be indexed", "Name the array's parameter before the brackets."
-            )
+            remedy = "Name an array: a parameter or a local array. A list, `[x, y]`, is a vector, if it stands in a local."
+            raise self.unsupported(node, "only arrays can be indexed or have a length", remedy)
         bound = self.scope.vars.get(node.id)
         if isinstance(bound, IRName) and (bound.name in self.params or bound.name in self.arrays):
             return bound.name
@@ -263,17 +265,27 @@ class ExprLowering(ClassLowering):
             if self.is_array_later(node):
                 message = f"local array '{node.id}' is used before it is declared"
                 raise self.error(NameError, node, message, "Declare it before, in front of the loop perhaps.")
+            remedy = "Arrays are parameters of the kernel; index those."
             if isinstance(bound, Vector):
                 message = f"'{node.id}' is {described(bound.shape)} and no array"
+                last = ", ".join(str(extent - 1) for extent in bound.shape)
+                remedy = f"Its components are `{node.id}[{'0, 0' if len(bound.shape) == 2 else 0}]` to `{node.id}[{last}]`."
+            elif node.id in self.scope.looping:
+                message, remedy = f"'{node.id}' is a loop variable here and no array", "Name the loop variable apart from the array."
             elif node.id in self.scope.parsed.params:
                 message = f"'{node.id}' holds a number here (it is assigned, or was passed one), so it is no array"
+                if not self.scope.is_kernel:
+                    remedy = f"Pass the array itself: `{self.scope.call}(a)`, not one of its elements."
             else:
                 message = f"local '{node.id}' is a number and no array"
-            raise self.error(TypeError, node, message, "Arrays are parameters of the kernel; index those.")
+            raise self.error(TypeError, node, message, remedy)
         found = self.lookup(node)
         if found is UNBOUND:
-            raise self._unknown(node, node.id)
-        raise self.error(NameError, node, f"'{node.id}' is no parameter of this kernel", "Pass the array as an argument.")
+            raise self.unknown(node)
+        remedy = "Pass the array as an argument."
+        if isinstance(found, (list, tuple)):
+            remedy = f"Pass the array as an argument, or, if it never changes, write `{node.id} = tack.constant(...)`."
+        raise self.error(NameError, node, f"'{node.id}' is no parameter of this kernel", remedy)
 
     def _size(self, node: ast.Subscript, shape: ast.Attribute) -> IRExpr:
         array = self.array(shape.value)
@@ -323,6 +335,9 @@ class ExprLowering(ClassLowering):
         bound = self.scope.vars.get(node.id) if isinstance(node, ast.Name) else None
         if isinstance(bound, IRName) and bound.name in self.arrays:
             return at(bound, self.span(node))
+        if isinstance(node, ast.Name) and bound is None and not self.is_bound(node.id) and isinstance(self.lookup(node), Func):
+            remedy = "Name it inside the function instead, or let an object of a device class hold it."
+            raise self.error(TypeError, node, f"function '{node.id}' cannot be an argument", remedy)
         return self.value(node)
 
     def _is_local_name(self, node: ast.expr) -> bool:
@@ -337,23 +352,22 @@ class ExprLowering(ClassLowering):
         vector = self.vector_base(node.value)
         if vector is not None:
             return self.swizzle(vector, node)
-        self.check_object(node.value)
         if self._is_local_name(node.value):
+            if isinstance(self.passed(node.value), Texture3D):
+                raise self.no_attribute(node)
             if node.attr == "ndim" or node.attr == "size":
                 return self.size_of(self.array(node.value), node.attr, self.span(node))
             if node.attr == "shape":
                 remedy = "Write `a.shape[0]`, or unpack it: `h, w = a.shape`."
                 raise self.unsupported(node, "a shape as a whole is no value", remedy)
-            message = f"'.{node.attr}' is not part of the kernel language: arrays have shape, ndim and size, numbers nothing"
-            hint = did_you_mean(node.attr, ["shape", "ndim", "size"]) or "Pass what it stands for as an argument."
-            raise self.unsupported(node, message, hint)
+            raise self.no_attribute(node)
         dotted = self.dotted(node)
         if dotted is None:
             message = f"'.{node.attr}' of an expression is not part of the kernel language"
             raise self.unsupported(node, message, "Only vectors, arrays and modules have attributes.")
         value = self.lookup(node)
         if value is UNBOUND:
-            raise self._unknown(node, dotted.partition(".")[0])
+            raise self.unknown(node)
         if node.attr in MATH_CONSTANTS and self._is_math(node.value):
             return IRConst(float(getattr(math, node.attr)), None, self.span(node))
         return self._outer(node, dotted, value)
@@ -386,7 +400,7 @@ class ExprLowering(ClassLowering):
         if value is UNBOUND:
             if node.id in INTRINSICS:
                 raise self._outer(node, node.id, INTRINSICS[node.id])
-            raise self._unknown(node, node.id)
+            raise self.unknown(node)
         return self._outer(node, node.id, value)
 
     def dotted(self, node: ast.expr) -> str | None:
@@ -408,13 +422,16 @@ class ExprLowering(ClassLowering):
             return self.bindings.resolve(self.scope.owner, dotted)
         except MissingAttribute as error:
             module, name, thing = error.args
-            hint = did_you_mean(name, [*dir(thing), *(MATH_CONSTANTS if thing is math else ())])
+            hint = f"Write `{name}`." if name in INTRINSICS else for_name(f"{module}.{name}")
+            hint = hint or did_you_mean(name, [each for each in dir(thing) if each[:1] != "_"])
             kind = "class" if isinstance(thing, type) else "module"
+            hint = hint or f"`dir({module})` lists what it has."
             raise self.error(NameError, node, f"{kind} '{module}' has no '{name}'", hint) from None
         except NotAModule as error:
             thing, name, value = error.args
             message = f"'{thing}.{name}' cannot be read: '{thing}' is {_kind(value)}, and only modules have names in kernels"
-            raise self.error(NameError, node, message, "Pass it as an argument, or name it in a tack.constant.") from None
+            hint = for_name(f"{thing}.{name}") or "Pass it as an argument, or name it in a tack.constant."
+            raise self.error(NameError, node, message, hint) from None
 
     def _outer(self, node: ast.expr, dotted: str, value: Any) -> Any:
         """The value of a name bound outside: a constant, or the error for anything else."""
@@ -431,10 +448,19 @@ class ExprLowering(ClassLowering):
             raise self.error(NameError, node, f"'{dotted}' is a function or type and no value", "Call it, with parentheses.")
         raise self.error(NameError, node, f"'{dotted}' is {_kind(value)}, which kernels cannot read", "Pass it as an argument.")
 
-    def _unknown(self, node: ast.expr, name: str) -> Exception:
-        parsed = self.scope.parsed
+    def unknown(self, node: ast.expr, *, called: bool = False) -> Exception:
+        """The error for a name, `a` or `a.b`, that has no meaning around the kernel."""
+        parsed, dotted = self.scope.parsed, ast.unparse(node)
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        assert isinstance(node, ast.Name)
+        name = node.id
         known = [*self.scope.vars, *parsed.stores, *parsed.loop_names, *INTRINSICS, *self.bindings.visible(self.scope.owner)]
-        hint = f"Write `tack.{name}`." if name in _SCALAR_NAMES else did_you_mean(name, known)
+        hint = for_name(dotted, called=called) or did_you_mean(name, known)
+        if not hint and name != dotted and dotted.rpartition(".")[2] not in SIZES:
+            hint = "Import it at the top of the file."
+        elif not hint:
+            hint = "Define it with @tack.func." if called else "Assign it before, or pass it as an argument."
         return self.error(NameError, node, f"name '{name}' is not defined", hint)
 
     def _call(self, node: ast.Call) -> Value:
@@ -443,9 +469,14 @@ class ExprLowering(ClassLowering):
             return values[0]
         if values:
             remedy = f"Assign them: `{', '.join('abcdefgh'[: len(values)])} = ...`."
-            raise self.error(TypeError, node, f"this call gives {len(values)} values where one is needed", remedy)
-        raise self.error(TypeError, node, "this function returns no value", "Call it as a statement of its own.")
+            message = f"`{ast.unparse(node.func)}(...)` gives {len(values)} values where one is needed"
+            raise self.error(TypeError, node, message, remedy)
+        name, message = ast.unparse(node.func), f"`{ast.unparse(node.func)}(...)` returns no value"
+        own = "" if name.rpartition(".")[2] in INTRINSICS else ", or end it with `return` and a value"
+        raise self.error(TypeError, node, message, f"Call it as a statement of its own{own}.")
 
 
 def _kind(value: object) -> str:
-    return "a module" if isinstance(value, ModuleType) else f"a {type(value).__name__}"
+    if isinstance(value, (type, ModuleType)):
+        return "a class" if isinstance(value, type) else "a module"
+    return f"a {type(value).__name__}"

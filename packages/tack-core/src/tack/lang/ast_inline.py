@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
+from tack.errors import Diagnostic, UnsupportedSyntaxError
 from tack.ir.nodes import IRAssign, IRConst, IRIf, IRLeave, IRLocal, IRName, IRRegion
 from tack.ir.types import MatrixType, ScalarType, VectorType
 from tack.lang.ast_context import Scope, is_fixed
@@ -19,6 +21,7 @@ from tack.lang.ast_stmt import StatementLowering
 from tack.lang.constant import Constant
 from tack.lang.device_class import Instance
 from tack.lang.func import Func
+from tack.lang.remedies import did_you_mean
 from tack.lang.source import Parsed
 from tack.lang.values import Value, Vector, described, parts_of
 
@@ -31,7 +34,7 @@ class InlineLowering(StatementLowering):
     """Inlines device functions."""
 
     def inline(self, callee: Func, node: ast.Call, receiver: Instance | None = None) -> list[Value]:
-        parsed = callee.parsed(self.kernel)
+        parsed = self._parsed(callee, node)
         arguments = self._bind(callee, parsed, node, receiver)
         # A function may call itself for an object that another one holds: that ends where the objects do.
         call = callee, tuple(each.path for each in arguments.values() if isinstance(each, Instance))
@@ -57,6 +60,16 @@ class InlineLowering(StatementLowering):
             if not self.calls:
                 self.called_at = None
 
+    def _parsed(self, callee: Func, node: ast.Call) -> Parsed:
+        """The syntax tree of a function called at `node`."""
+        try:
+            return callee.parsed(self.kernel)
+        except UnsupportedSyntaxError as error:
+            found: Diagnostic = error.__dict__["diagnostic"]
+            here = self.called_at or self.span(node)
+            span = self.span(node) if found.span is None else replace(found.span, called=here)
+            raise self.unsupported(span, found.message, found.remedy) from None
+
     # -------------------------------------------------------------------------------------------------- arguments
 
     def _bind(self, callee: Func, parsed: Parsed, node: ast.Call, receiver: Instance | None) -> dict[str, Value | Instance]:
@@ -71,13 +84,14 @@ class InlineLowering(StatementLowering):
         by_name = {a.arg for a in (*spec.args, *spec.kwonlyargs)}
         name = f"{callee.__name__}()"
         if len(node.args) > len(by_place):
-            message = f"{name} takes {len(by_place)} positional arguments, not {len(node.args)}"
+            count = f"{len(by_place)} positional argument{'' if len(by_place) == 1 else 's'}"
+            message = f"{name} takes {count}, not {len(node.args)}"
             raise self.error(TypeError, node, message, f"Call {callee.__name__}({', '.join(by_place)}).")
         order = by_place[: len(node.args)]
         for keyword in node.keywords:
             assert keyword.arg is not None
             if keyword.arg not in by_name or keyword.arg in own:
-                has = f"It has {', '.join(by_place)}."
+                has = did_you_mean(keyword.arg, by_name - {*own}) or f"It has {', '.join(by_place)}."
                 raise self.error(TypeError, keyword, f"{name} has no parameter named '{keyword.arg}'", has)
             if keyword.arg in order:
                 raise self.error(TypeError, keyword, f"{name} got two values for parameter '{keyword.arg}'", "Pass one.")
@@ -119,7 +133,7 @@ class InlineLowering(StatementLowering):
         for param, value in arguments.items():
             if isinstance(value, Instance):
                 if param in parsed.stores or param in parsed.loop_names:
-                    raise self.object_is_fixed(value, param, parsed.name_span())
+                    raise self.object_is_fixed(value, param, self.first_store(param))
                 scope.objects[param] = value
                 continue
             changes = param in parsed.stores or param in parsed.loop_names
@@ -130,9 +144,9 @@ class InlineLowering(StatementLowering):
             if is_fixed(value) and not changes:
                 scope.vars[param] = value
                 continue
-            if isinstance(value, IRName) and value.name in self.arrays:
-                message = f"parameter '{param}' of {parsed.node.name}() is assigned, but is passed a local array"
-                raise self.error(TypeError, parsed.name_span(), message, "Give the local another name.")
+            if self.is_array(value):  # and assigned
+                message = f"parameter '{param}' of {parsed.node.name}() is assigned, but is passed an array"
+                raise self.error(TypeError, self.first_store(param), message, "Give the local another name.")
             name = self.fresh(scope.prefix + param)
             self.locals[name] = IRLocal(name, param, weak=True)
             self.out.append(IRAssign(name, value, value.span))
@@ -146,7 +160,7 @@ class InlineLowering(StatementLowering):
         with_value = [r for r in found if r.value is not None]
         if with_value and (len(with_value) < len(found) or not _ends(body)):
             message = f"{parsed.node.name}() returns a value on some paths only"
-            raise self.error(TypeError, parsed.name_span(), message, "End every path with `return` and a value.")
+            raise self.error(TypeError, self.name_span(), message, "End every path with `return` and a value.")
         last = body[-1]
         if len(found) == 1 and found[0] is last:
             self.block(body[:-1])
@@ -157,7 +171,7 @@ class InlineLowering(StatementLowering):
         _, block = self.sub(lambda: self._tail(body, 0))
         scope = self.scope
         if scope.region:
-            self.out.append(IRRegion(scope.label, block, parsed.name_span()))
+            self.out.append(IRRegion(scope.label, block, self.name_span()))
         else:
             self.out.extend(block)
         return list(scope.results or ())
@@ -205,7 +219,8 @@ class InlineLowering(StatementLowering):
         if scope.results is None:
             scope.results = [self._result_locals(value, node) for value in values]
         if len(values) != len(scope.results):
-            message = f"{scope.call}() returns {len(values)} values here and {len(scope.results)} elsewhere"
+            count = f"{len(values)} value{'' if len(values) == 1 else 's'}"
+            message = f"{scope.call}() returns {count} here and {len(scope.results)} elsewhere"
             raise self.error(TypeError, node, message, "Return as many values on every path.")
         for result, value in zip(scope.results, values, strict=True):
             here, there = _shape(value), _shape(result)
@@ -224,7 +239,7 @@ class InlineLowering(StatementLowering):
             return self.component_locals(value.shape, what, weak=True)
         name = self.fresh(scope.prefix + what)
         self.locals[name] = IRLocal(name, what, weak=True)
-        return IRName(name, None, scope.parsed.name_span())
+        return IRName(name, None, self.name_span())
 
 
 def _passes(value: Value, passed: set[str]) -> bool:

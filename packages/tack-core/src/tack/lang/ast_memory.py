@@ -15,8 +15,7 @@ from tack.ir.types import DTYPES, MatrixType, ScalarType, VectorType, dtype_of
 from tack.lang.ast_call import CallLowering
 from tack.lang.bindings import UNBOUND
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
-from tack.lang.values import Value
-from tack.lang.vector_methods import METHODS
+from tack.lang.values import METHODS, Value
 
 __all__ = ["DECLARATIONS", "MOST_LOCAL_BYTES", "MemoryLowering"]
 
@@ -93,7 +92,7 @@ class MemoryLowering(CallLowering):
             return value.scalar, value.shape
         found = None if value is UNBOUND or value is None else dtype_of(value)
         if found is None:
-            remedy = f"Write one of {', '.join(map(str, DTYPES))}, or a vector type such as tack.vec3."
+            remedy = f"Write `(tack.f32, n)`; dtypes are {', '.join(map(str, DTYPES))}, and vector types such as tack.vec3."
             raise self.error(TypeError, node, "the first argument is the dtype of the elements", remedy)
         return found, ()
 
@@ -147,6 +146,9 @@ class MemoryLowering(CallLowering):
     def _atomic(self, op: AtomicOp, name: str, node: ast.Call) -> IRExpr:
         self._check_arguments(node, name, 3)
         target, index, value = node.args
+        if isinstance(target, ast.Subscript):
+            remedy = f"Write `tack.{name}({ast.unparse(target.value)}, {ast.unparse(target.slice)}, value)`."
+            raise self.error(TypeError, target, f"`{ast.unparse(target)}` is an element: {name}() takes the array", remedy)
         array = self.array(target)
         written = ast.unparse(target)
         if array in self.arrays:

@@ -28,10 +28,11 @@ from tack.ir.nodes import (
     IRWhile,
 )  # fmt: skip
 from tack.ir.types import DTYPES, MatrixType, ScalarType, VectorType
+from tack.ir.typing_errors import unpacked
 from tack.ir.walk import names_read, walk
 from tack.lang.ast_context import at, has_load, is_fixed
 from tack.lang.ast_memory import MemoryLowering
-from tack.lang.device_class import Instance
+from tack.lang.device_class import Instance, is_number
 from tack.lang.intrinsics import INTRINSICS
 from tack.lang.values import Value, Vector, described
 
@@ -82,7 +83,7 @@ class StatementLowering(MemoryLowering):
             case ast.Pass():
                 pass
             case _:
-                raise self.unsupported(node, f"`{type(node).__name__}` is not part of the kernel language")
+                raise AssertionError(f"{type(node).__name__} has passed the check of the subset")
 
     def return_(self, node: ast.Return) -> None:
         """Lower a `return`; what it may do depends on the function it stands in."""
@@ -121,6 +122,10 @@ class StatementLowering(MemoryLowering):
             self.store(place, value, self.span(target))
 
     def _bind_name(self, target: ast.Name, value: Value, span: Span) -> None:
+        if isinstance(value, IRName) and self.is_array(value):
+            message = f"'{value.name}' is an array: a local is a number or a vector, and no second name for it"
+            remedy = f"Write '{value.name}' in place of '{target.id}', or pass it to a @tack.func function."
+            raise self.error(TypeError, value.span or span, message, remedy)
         if isinstance(value, Vector):
             self.assign_components(self.vector_variable(target.id, value.shape, target), value, span)
         else:
@@ -133,7 +138,8 @@ class StatementLowering(MemoryLowering):
             if self._is_local_name(shape.value):
                 array, span = self.array(shape.value), self.span(node)
                 if array in self.arrays and len(self.arrays[array].shape) != wanted:
-                    raise self.error(ValueError, node, f"{wanted} names for {len(self.arrays[array].shape)} dimensions")
+                    rank, name = len(self.arrays[array].shape), self.arrays[array].source_name
+                    raise self.error(ValueError, node, *unpacked(name, wanted, rank))
                 if array not in self.arrays:
                     self.ranks.append(IRRank(array, wanted, span))
                 for k, each in enumerate(target.elts):
@@ -141,12 +147,31 @@ class StatementLowering(MemoryLowering):
                 return
         values = self.values(node.value)
         if len(values) != wanted:
-            few = f"{len(values)} value{'s' if len(values) != 1 else ''} for {wanted} target{'s' if wanted != 1 else ''}"
-            vector = isinstance(values[0], Vector) if len(values) == 1 else False
-            remedy = "Name the components: `x, y = v.x, v.y`." if vector else "Give each target one value."
-            raise self.error(ValueError, node, few, remedy)
+            raise self._miscounted(target, node, values)
         for each, value in zip(target.elts, self._settled(target.elts, values), strict=True):
             self._store(each, value)
+
+    def _miscounted(self, target: ast.Tuple, node: ast.Assign, values: list[Value]) -> Exception:
+        """Another number of values than of targets: a vector is one value, and so is a number."""
+        wanted, shown = len(target.elts), ast.unparse(node.value)
+        targets = f"{wanted} target{'s' if wanted != 1 else ''}"
+        gives = f"`{shown}` gives " if isinstance(node.value, ast.Call) else ""
+        if len(values) != 1:
+            message = f"{gives}{len(values) or 'no'} value{'s' if values else ''} for {targets}"
+            return self.error(ValueError, node, message, "Give each target one value.")
+        if self.is_array(values[0]):
+            message = f"'{shown}' is an array, for {targets}"
+            return self.error(ValueError, node, message, f"Name elements: `{', '.join(f'{shown}[{k}]' for k in range(wanted))}`.")
+        if not isinstance(values[0], Vector):
+            message = f"{gives}a number, which is one value, for {targets}"
+            return self.error(ValueError, node, message, "Give each target one value.")
+        shape = values[0].shape
+        places = [f"{shown}[{k}]" if len(shape) == 1 else f"{shown}[0, {k}]" for k in range(shape[-1])]
+        if len(shape) == 1 and shape[0] <= 4:
+            places = [f"{shown}.{letter}" for letter in "xyzw"[: shape[0]]]
+        names = ", ".join(ast.unparse(each) for each in target.elts[: len(places)])
+        remedy = f"Name its components: `{names} = {', '.join(places[:wanted])}`."
+        return self.error(ValueError, node, f"{gives}{described(shape)}, which is one value, for {targets}", remedy)
 
     def _settled(self, targets: list[ast.expr], values: list[Value]) -> list[Value]:
         """The values as they are before any target changes: those that an earlier target touches go to temporaries."""
@@ -246,11 +271,12 @@ class StatementLowering(MemoryLowering):
         if owner is not None:
             self._object_loop(node, owner)
             return
-        if isinstance(node.target, ast.Tuple):
+        kind = self.loop_kind(node)
+        if kind == "range" and isinstance(node.target, ast.Tuple):
             raise self.unsupported(node.target, "a serial loop has one variable", "Nest loops over range(...).")
-        assert isinstance(node.target, ast.Name)
-        if self.loop_kind(node) == "ndindex":
+        if kind == "ndindex":
             raise self.unsupported(node.iter, "tack.ndindex is for the parallel loop", "Nest loops over range(...).")
+        assert isinstance(node.target, ast.Name)
         start, end, step = self.range_parts(node)
         name = node.target.id
         var = self.fresh(self.scope.prefix + name)
@@ -285,7 +311,7 @@ class StatementLowering(MemoryLowering):
         if len(set(names)) < len(names):
             raise self.unsupported(node.target, "two loop variables of one name", "Name them apart.")
         if len(names) != count:
-            message = f"{len(names)} loop variables for the {count} sizes of {of}"
+            message = f"{len(names)} loop variables for the {count} size{'' if count == 1 else 's'} of {of}"
             remedy = f"Write `for {', '.join('ijkl'[:count])} in {ast.unparse(node.iter)}`."
             raise self.error(ValueError, node.target, message, remedy)
         named = {name: (self.fresh(prefix + name),) for name in names}
@@ -346,6 +372,14 @@ class StatementLowering(MemoryLowering):
                     return kind
         array = node.iter.id if isinstance(node.iter, ast.Name) else "a"
         remedy = f"Loop over the indices: `for i in range({array}.shape[0])`."
+        if isinstance(node.iter, (ast.Constant, ast.Call, ast.BinOp)) or is_number(self.passed(node.iter)):
+            remedy = f"Write `range({ast.unparse(node.iter)})`."
+        elif isinstance(vector := self.scope.vars.get(array), Vector):
+            remedy = f"Loop over the components: `for k in range({vector.shape[0]})`, `{array}[k]`."
+        elif isinstance(node.iter, (ast.Tuple, ast.List)) and any(isinstance(each, ast.Call) for each in node.iter.elts):
+            remedy = "Write `for i, j in tack.ndindex(n, m):`, or, inside the kernel's loop, one `for` in another."
+        elif isinstance(node.iter, (ast.Tuple, ast.List)):
+            remedy = f"Write a vector, `v = [...]`, and loop over its indices: `for k in range({len(node.iter.elts)})`, `v[k]`."
         raise self.unsupported(node.iter, "a `for` loop runs over range(...) or tack.ndindex(...)", remedy)
 
     def range_parts(self, node: ast.For) -> tuple[IRExpr, IRExpr, IRExpr]:

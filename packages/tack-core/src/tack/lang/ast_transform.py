@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from tack.errors import Span
 from tack.ir.nodes import IRAssign, IRCast, IRConst, IRExpr, IRFunc, IRLocal, IRName, IROp, IRParallel, IRParam, IRRange
 from tack.ir.types import DTYPES, ScalarType, dtype_of
+from tack.ir.typing_errors import fixed_array
 from tack.lang.ast_context import Scope
 from tack.lang.ast_inline import InlineLowering, check_annotations
 from tack.lang.bindings import UNBOUND, CallBindings, builtin_name
@@ -51,6 +53,7 @@ class KernelLowering(InlineLowering):
         loop, before, after = self._split(parsed.node.body)
         self._enter_parameters(loop)
         self.block(before)
+        outside = self.scope.vars.keys() | self.scope.objects.keys()
         dims, names = self._bounds(loop)
         prologue = self.out
         self.out = []
@@ -59,6 +62,8 @@ class KernelLowering(InlineLowering):
         body = tuple(self.out)
         self.out = []
         self.prologue = True
+        if after:
+            self._check_carried(loop, after, outside)
         result = self._after(after)
         return IRFunc(
             name=self.kernel,
@@ -93,7 +98,7 @@ class KernelLowering(InlineLowering):
             if nested is not None:
                 raise self.unsupported(self._head(nested), "the parallel loop stands inside another statement", _ONE_LOOP)
             serial = _ONE_LOOP.removesuffix(".") + "; for one serial step write `for _ in range(1):`."
-            raise self.unsupported(self.scope.parsed.name_span(), "it has no parallel loop", serial)
+            raise self.unsupported(self.name_span(), "it has no parallel loop", serial)
         if len(loops) > 1:
             remedy = "Move it into a kernel of its own, or put both loops into one."
             raise self.unsupported(self._head(body[loops[1]]), "a second loop beside the parallel loop", remedy)
@@ -107,7 +112,7 @@ class KernelLowering(InlineLowering):
         whole = self.span(node)
         last = node.iter if isinstance(node, ast.For) else node
         end = self.span(last)
-        return Span(whole.source, whole.line, whole.col, end.end_line, end.end_col)
+        return replace(whole, end_line=end.end_line, end_col=end.end_col)
 
     def _enter_parameters(self, loop: ast.For) -> None:
         """Parameters stand for themselves; one that is assigned becomes a local that starts with its value (N5)."""
@@ -119,14 +124,16 @@ class KernelLowering(InlineLowering):
             if index in self.templates:
                 instance = self.scope.objects[name] = self.templates[index].instance
                 if name in parsed.stores or name in parsed.loop_names:
-                    raise self.object_is_fixed(instance, name, self.span(argument))
+                    raise self.object_is_fixed(instance, name, self.first_store(name))
                 continue
             self.scope.vars[name] = IRName(name)
             if name in parsed.stores or parsed.loop_names[name] > own.count(name):
+                store = self.first_store(name)
+                if self.is_array(IRName(name)) and not self.is_array_later(store):
+                    raise self.error(TypeError, store, *fixed_array(name))
                 local = self.fresh(name)
                 self.locals[local] = IRLocal(local, name)
-                span = self.span(argument)
-                self.out.append(IRAssign(local, IRName(name, None, span), span))
+                self.out.append(IRAssign(local, IRName(name, None, self.span(store)), self.span(argument)))
                 self.scope.vars[name] = IRName(local)
 
     def _bounds(self, loop: ast.For) -> tuple[tuple[IRRange, ...], dict[str, tuple[str, ...]]]:
@@ -163,6 +170,10 @@ class KernelLowering(InlineLowering):
             raise self.error(TypeError, call, f"tack.ndindex takes 1 to {_MAX_DIMS} sizes, not {count}", remedy)
         pairs: list[tuple[ast.expr | None, ast.expr]] = []
         for part in call.args:
+            if isinstance(part, ast.Attribute) and part.attr == "shape":
+                array = ast.unparse(part)
+                remedy = f"Write its sizes: `tack.ndindex({array}[0], {array}[1])`."
+                raise self.unsupported(part, "a shape as a whole is no size of tack.ndindex", remedy)
             if isinstance(part, ast.Tuple):
                 if len(part.elts) != 2:
                     raise self.error(TypeError, part, "a range of tack.ndindex is a pair (start, end)", "Write two numbers.")
@@ -190,6 +201,8 @@ class KernelLowering(InlineLowering):
             super().return_(node)
         elif not self.prologue:
             remedy = "Write `continue` to end one iteration."
+            if not _is_none(node.value):
+                remedy = "Store the value in an array: `out[i] = value`; `continue` ends one iteration."
             raise self.unsupported(node, "`return` in the parallel loop", remedy)
         elif self.after:
             raise self.unsupported(node, "`return` before the end of the kernel", "Write one `return`, as the last line.")
@@ -217,6 +230,21 @@ class KernelLowering(InlineLowering):
         if annotation is not None and not _is_none(annotation):
             raise self.unsupported(annotation, "a return annotation without a `return`", "Leave it out, or write `-> None`.")
         return None
+
+    def _check_carried(self, loop: ast.For, after: list[ast.stmt], outside: set[str]) -> None:
+        """Refuse a result that reads what only iterations assign, or what each updates as if for the next (K3)."""
+        named = [n for statement in after for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        again = {n.id for n in named if isinstance(n.ctx, ast.Store)}
+        assigned = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - again
+        remedy = "Store it in an array, or combine values by an atomic: `tack.atomic_add(total, 0, value)`, `return total[0]`."
+        for name in (n for n in named if n.id in assigned - outside - self.scope.parsed.loop_names.keys()):
+            message = f"local '{name.id}' is assigned in the loop: each iteration has its own, and none is left afterwards"
+            raise self.error(NameError, name, message, remedy)
+        read = {n.id for n in named} & assigned & outside
+        for statement in ast.walk(loop):
+            for name in _updated(statement) & read if isinstance(statement, ast.stmt) else ():
+                message = f"each iteration updates its own '{name}': after the loop '{name}' is what it was before"
+                raise self.unsupported(statement, message, remedy)
 
     def _result(self, node: ast.Return, annotation: ast.expr | None) -> IRExpr:
         """The value of the kernel, as what the annotation says."""
@@ -250,6 +278,16 @@ class KernelLowering(InlineLowering):
             message = f"`{ast.unparse(node)}` is no type of a kernel's value"
             raise self.unsupported(node, message, f"Write float, int, bool, or one of {', '.join(map(str, DTYPES))}.")
         return kind
+
+
+def _updated(statement: ast.stmt) -> set[str]:
+    """The names that a statement assigns a value made of their own."""
+    if isinstance(statement, ast.AugAssign):
+        return {statement.target.id} if isinstance(statement.target, ast.Name) else set()
+    if not isinstance(statement, ast.Assign):
+        return set()
+    targets = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return targets & {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
 
 
 def _is_none(node: ast.expr | None) -> bool:

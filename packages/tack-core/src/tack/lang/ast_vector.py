@@ -16,16 +16,32 @@ from typing import Any
 import numpy as np
 
 from tack.errors import Span
-from tack.ir.nodes import Block, IRAssign, IRCast, IRConst, IRExpr, IRIf, IRLoad, IRLocal, IRLogic, IRName, IROp, IRStore
+from tack.ir.nodes import (
+    Block,
+    IRAssign,
+    IRCast,
+    IRComponent,
+    IRConst,
+    IRExpr,
+    IRIf,
+    IRLoad,
+    IRLocal,
+    IRLogic,
+    IRName,
+    IROp,
+    IRStore,
+)
 from tack.ir.ops import OPS
 from tack.ir.types import MOST_COMPONENTS, MOST_ROWS, MatrixType, ScalarType, VectorType
 from tack.ir.walk import names_read
 from tack.lang.ast_context import Context, at, has_load, is_fixed, is_truth, truth
-from tack.lang.values import Value, Vector, described
+from tack.lang.remedies import VECTOR_NAMES
+from tack.lang.values import METHODS, Value, Vector, described
 
 __all__ = ["Part", "VectorLowering"]
 
 _LETTERS = "xyzw"
+_ONE_TRUTH = "Write any(...) or all(...) around it, or tack.select(mask, a, b)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +121,8 @@ class VectorLowering(Context):
     def condition(self, value: Value, node: ast.AST) -> IRExpr:
         """`value` where a condition is needed; TypeError for a mask."""
         if isinstance(value, Vector):
-            what = f"a mask of {value.shape[0]}" if _is_mask(value) else described(value.shape)
-            message = f"{what} as a condition: each component is true or false on its own"
-            raise self.error(TypeError, node, message, "Write any(...) or all(...) around it, or tack.select(mask, a, b).")
+            message = f"{_in_words(value)} as a condition: each component is true or false on its own"
+            raise self.error(TypeError, node, message, _ONE_TRUTH)
         return value
 
     # ---------------------------------------------------------------------------------------------- per component
@@ -211,7 +226,8 @@ class VectorLowering(Context):
             return (count, *row)
         if row:
             raise self.error(TypeError, node, f"{count} rows, each {described(row)}", f"A matrix has 2 to {MOST_ROWS} rows.")
-        raise self.error(TypeError, node, f"a list of {count}", f"A vector has 2 to {MOST_COMPONENTS} components.")
+        remedy = f"A list is a vector of 2 to {MOST_COMPONENTS} components; for an array write tack.local_array(dtype, n)."
+        raise self.error(TypeError, node, f"a list of {count}", remedy)
 
     def literal(self, value: Any, dtype: ScalarType | None, span: Span) -> Value:
         """The value of a `tack.constant`: a number, or nested tuples of them."""
@@ -291,13 +307,14 @@ class VectorLowering(Context):
         k = _LETTERS.find(letter)
         if len(shape) == 1 and 0 <= k < shape[0]:
             return k
-        what = described(shape)
-        if len(shape) == 2:
+        method = VECTOR_NAMES.get(node.attr, node.attr)
+        if method in METHODS and METHODS[method][0] in ("any", "matrix" if len(shape) == 2 else "vector"):
+            remedy = f"Call the method: `{'m' if len(shape) == 2 else 'v'}.{method}({'w' if METHODS[method][1] else ''})`."
+        elif len(shape) == 2:
             remedy = "Write `m[i, j]`."
         else:
-            letters = _LETTERS[: shape[0]]
-            remedy = f"Its components are {', '.join(f'.{each}' for each in letters)}; methods are called, as in `v.norm()`."
-        raise self.error(TypeError, node, f"{what} has no '.{node.attr}'", remedy)
+            remedy = f"Its components are {', '.join(f'.{each}' for each in _LETTERS[: shape[0]])}, or `v[k]`."
+        raise self.error(TypeError, node, f"{described(shape)} has no '.{node.attr}'", remedy)
 
     def component(self, value: Vector, node: ast.Subscript) -> IRExpr:
         """`v[i]`, `m[i, j]`."""
@@ -324,23 +341,16 @@ class VectorLowering(Context):
             wants = "one index: `v[i]`" if len(shape) == 1 else "two indices: `m[i, j]`"
             example = "m[i, j]" if len(shape) == 2 else "v[i]"
             raise self.error(IndexError, node, f"{described(shape)} takes {wants}", f"Write `{example}`.")
-        known: list[int | None] = []
+        flat: int | None = 0
+        parts: list[IRExpr] = []
         for part, extent in zip(index, shape, strict=True):
             k = _literal(part)
             if k is not None and not 0 <= k < extent:
                 remedy = f"Use 0 to {extent - 1}."
                 raise self.error(IndexError, node, f"index {k} is outside {described(shape)}", remedy)
-            known.append(k)
-        flat: int | IRExpr = 0
-        for k, part, extent in zip(known, index, shape, strict=True):
-            each: int | IRExpr = IROp("index", (part,), None, span) if k is None else k
-            if isinstance(flat, int) and isinstance(each, int):
-                flat = flat * extent + each
-                continue
-            rows = IRConst(flat * extent, None, span) if isinstance(flat, int) else _times(flat, extent, span)
-            each = IRConst(each, None, span) if isinstance(each, int) else each
-            flat = IROp("add", (rows, each), None, span)
-        return flat
+            parts.append(part if k is None else IRConst(k, None, span))
+            flat = None if flat is None or k is None else flat * extent + k
+        return IRComponent(ast.unparse(node.value), tuple(parts), shape, None, span) if flat is None else flat
 
     # ------------------------------------------------------------------------------------------------------- stores
 
@@ -349,8 +359,9 @@ class VectorLowering(Context):
         shape = self.element_shape(array)
         if not shape:
             if isinstance(value, Vector):
-                message = f"{described(value.shape)} cannot be stored into '{array}', whose elements are numbers"
-                raise self.error(TypeError, span, message, "Store its components one by one, or pass an array of vectors.")
+                message = f"{_in_words(value)} cannot be stored into '{array}', whose elements are numbers"
+                remedy = _ONE_TRUTH if _is_mask(value) else "Store its components one by one, or pass an array of vectors."
+                raise self.error(TypeError, span, message, remedy)
             self.emit(IRStore(array, tuple(index), value, span))
             return
         if isinstance(value, Vector) and value.shape != shape:
@@ -378,8 +389,12 @@ class VectorLowering(Context):
             if shape:
                 index = tuple([self.once(part) for part in self.index(base)])
                 return Part(shape, self._component_target(shape, target), (), array, index)
+            if isinstance(target, ast.Attribute):
+                message = f"an element of '{ast.unparse(base.value)}' is a number and has no '.{target.attr}'"
+                raise self.error(TypeError, target, message, "Leave it out, or pass an array of vectors.")
         if isinstance(target, ast.Attribute):
-            raise self.unsupported(target, "assigning an attribute is not part of the kernel language", "Store into an array.")
+            remedy = "Store into an array, of the object perhaps: `obj.state[i] = value`."
+            raise self.unsupported(target, "assigning an attribute is not part of the kernel language", remedy)
         array = self.array(base)
         if again:
             self.check_readable(array, target)
@@ -391,7 +406,8 @@ class VectorLowering(Context):
             k = self.number_of(shape, self.index(target), target)
             return k if isinstance(k, int) else self.settle(k)
         if len(target.attr) > 1:
-            raise self.unsupported(target, f"storing to '.{target.attr}'", "Store the components one by one.")
+            remedy = f"Store the components one by one: `{ast.unparse(target.value)}.{target.attr[0]} = ...`."
+            raise self.unsupported(target, f"several components, '.{target.attr}', cannot be stored at once", remedy)
         return self.letter(shape, target, target.attr)
 
     def names_of(self, target: ast.expr) -> set[str]:
@@ -454,15 +470,15 @@ def _is_mask(value: Vector) -> bool:
     return not value.is_matrix and all(map(is_truth, value.components))
 
 
+def _in_words(value: Vector) -> str:
+    return f"a mask of {value.shape[0]}" if _is_mask(value) else described(value.shape)
+
+
 def _positions(shape: tuple[int, ...], span: Span | None) -> list[tuple[IRConst, ...]]:
     """The indices of each component, in order."""
     if len(shape) == 1:
         return [(IRConst(k, None, span),) for k in range(shape[0])]
     return [(IRConst(i, None, span), IRConst(j, None, span)) for i in range(shape[0]) for j in range(shape[1])]
-
-
-def _times(value: IRExpr, factor: int, span: Span) -> IRExpr:
-    return IROp("mul", (value, IRConst(factor, None, span)), None, span)
 
 
 def _literal(node: IRExpr) -> int | None:

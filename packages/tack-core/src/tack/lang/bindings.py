@@ -8,10 +8,8 @@ from __future__ import annotations
 import builtins
 import math
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from tack.ir.types import MatrixType, ScalarType, VectorType
 from tack.lang.constant import Constant
@@ -19,7 +17,7 @@ from tack.lang.device_class import is_device_class
 from tack.lang.func import Func
 from tack.lang.intrinsics import Intrinsic
 
-__all__ = ["UNBOUND", "CallBindings", "MissingAttribute", "NotAModule", "did_you_mean", "numpy_remedy"]
+__all__ = ["UNBOUND", "CallBindings", "MissingAttribute", "NotAModule", "builtin_name", "math_name"]
 
 MATH_CONSTANTS: Final = ("pi", "e", "tau", "inf", "nan")
 
@@ -102,41 +100,6 @@ class CallBindings:
         names = {**owner.__globals__, **(self._namespace if owner is self.kernel else {})}
         usable = (Constant, FunctionType, BuiltinFunctionType, ModuleType)
         return [*owner.__code__.co_freevars, *(n for n, v in names.items() if isinstance(v, usable) or hasattr(v, "__wrapped__"))]
-
-
-def did_you_mean(name: str, candidates: list[str]) -> str:
-    """ "Did you mean 'x'?" for the closest candidate, or nothing."""
-    import difflib
-
-    close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.7)
-    other = [candidate for candidate in close if candidate != name]
-    return f"Did you mean '{other[0]}'?" if other else ""
-
-
-_NUMPY_NAMES = {
-    "absolute": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
-    "arccosh": "acosh", "arctanh": "atanh", "minimum": "min", "fmin": "min", "maximum": "max", "fmax": "max", "power": "pow",
-    "float_power": "pow", "rint": "round", "around": "round", "where": "tack.select", "remainder": "%", "mod": "%",
-    "floor_divide": "//", "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "left_shift": "<<",
-    "right_shift": ">>", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "invert": "~", "logical_and": "and",
-    "logical_or": "or", "logical_not": "not", "negative": "-x", "square": "x * x", "reciprocal": "1.0 / x",
-}  # fmt: skip
-
-
-def numpy_remedy(value: object, math_names: dict[str, str]) -> str | None:
-    """For something of NumPy's, what to write instead ("" where there is nothing); None for anything else."""
-    scalar: Any = value
-    if isinstance(scalar, type) and issubclass(scalar, np.generic):
-        kind: np.dtype[Any] = np.dtype(cast(Any, scalar))
-        short = {"b": "", "i": "i", "u": "u", "f": "f"}.get(kind.kind)
-        return f"Write tack.{short}{kind.itemsize * 8}(x)." if short else "Write bool(x)." if kind.kind == "b" else ""
-    module = getattr(value, "__module__", None)
-    if not isinstance(value, np.ufunc) and not (isinstance(module, str) and module.partition(".")[0] == "numpy"):
-        return None
-    name = str(getattr(value, "__name__", ""))
-    if name in math_names:
-        return f"Write {name}(...)."
-    return f"Write `{_NUMPY_NAMES[name]}`." if name in _NUMPY_NAMES else ""
 
 
 def builtin_name(value: Any) -> str | None:

@@ -19,6 +19,7 @@ from tack.forks import hold_over_fork
 from tack.hooks import slots
 from tack.lang.class_token import _class_token, _class_tokens, _ClassToken, _retire_class
 from tack.lang.func import check_signature
+from tack.lang.remedies import did_you_mean
 from tack.lang.source import SourceText, parse
 
 if TYPE_CHECKING:
@@ -106,9 +107,12 @@ class Kernel:
         from tack.lang.ast_transform import lower_kernel
         from tack.lang.bindings import CallBindings
         from tack.lang.ir_bounds import checked_template
+        from tack.lang.type_inference import check_kinds
 
         if call is not None and call.debug:
             return checked_template(self.template(replace(call, debug=False)))
+        if call is not None:
+            check_kinds(self.__name__, call.names, call.args)
         fn = self.__wrapped__
         self.lowerings += 1
         parsed = parse(fn, self._text, self.__name__, "kernel")
@@ -153,7 +157,7 @@ class Kernel:
         only_by_place = names[: self.__wrapped__.__code__.co_posonlyargcount]
         for name, value in kwargs.items():
             if name not in names or name in only_by_place:
-                raise self._wrong(f"has no parameter named '{name}'")
+                raise self._wrong(f"has no parameter named '{name}'", did_you_mean(name, names))
             if name in bound:
                 raise self._wrong(f"got two values for parameter '{name}'")
             bound[name] = value
@@ -162,11 +166,27 @@ class Kernel:
             raise self._wrong(f"misses {_count(len(missing), 'argument')}: {', '.join(missing)}")
         return tuple(bound[name] for name in names)
 
-    def _wrong(self, what: str) -> Exception:
-        return fail(TypeError, f"{self.__name__}() {what}", kernel=self.__name__, remedy=f"Call {self._shape()}.")
+    def _wrong(self, what: str, hint: str = "") -> Exception:
+        remedy = " ".join(filter(None, (hint, f"Call {self._shape()}.")))
+        return fail(TypeError, f"{self.__name__}() {what}", kernel=self.__name__, remedy=remedy)
 
     def _shape(self) -> str:
-        return f"{self.__name__}({', '.join(self.param_names)})"
+        """How the kernel is called; one that is a method, on an object."""
+        names = self.param_names
+        if names[:1] == ("self",) and self.__qualname__ != self.__name__:
+            return f"obj.{self.__name__}({', '.join(names[1:])})"
+        return f"{self.__name__}({', '.join(names)})"
+
+    def __getitem__(self, key: object) -> Any:
+        """Only to refuse it: other systems launch kernels as `k[blocks, threads](x)`."""
+        message = f"{self.__name__}[...]: a kernel has no launch configuration, since its loop says how many iterations run"
+        try:
+            raise fail(TypeError, message, kernel=self.__name__, remedy=f"Call {self._shape()}.")
+        except TypeError as error:
+            end_at_the_call(error)
+            raise
+
+    __iter__ = None
 
 
 def end_at_the_call(error: Exception) -> None:

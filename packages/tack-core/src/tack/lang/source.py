@@ -55,21 +55,21 @@ class Parsed:
     patched: set[str] = field(default_factory=lambda: set[str]())
     loop_names: Counter[str] = field(default_factory=lambda: Counter[str]())
 
-    def span(self, node: Any) -> Span:
-        """The place of a syntax node that has one, with columns in characters."""
+    def span(self, node: Any, called: Span | None = None) -> Span:
+        """The place of a syntax node that has one, with columns in characters; `called` as in `Span`."""
         shift = self.line_shift
         line, end_line, col, end_col = node.lineno - shift, node.end_lineno - shift, node.col_offset, node.end_col_offset
         if not self.ascii:
             col, end_col = self._characters(line, col), self._characters(end_line, end_col)
-        return Span(self.source, line, col, end_line, end_col)
+        return Span(self.source, line, col, end_line, end_col, called)
 
-    def name_span(self) -> Span:
+    def name_span(self, called: Span | None = None) -> Span:
         """The place of the function's name in its `def` line."""
         line = self.node.lineno - self.line_shift
         text = self.source.lines[line]
         found = re.compile(r"def\s+(\w+)").search(text)
         start, end = found.span(1) if found else (0, len(text.rstrip()))
-        return Span(self.source, line, start, line, end)
+        return Span(self.source, line, start, line, end, called)
 
     def _characters(self, line: int, col: int) -> int:
         return len(self.source.lines[line].encode()[:col].decode(errors="replace"))

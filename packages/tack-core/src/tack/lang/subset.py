@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tack.errors import UnsupportedSyntaxError, fail
+from tack.lang.remedies import TEXT
 
 if TYPE_CHECKING:
     from tack.lang.source import Parsed
@@ -74,14 +75,20 @@ _REJECTED: dict[str, tuple[str, str]] = {
     "GeneratorExp": ("a generator expression", _LOOP),
     "Dict": ("a dict", "Use separate locals, or pass arrays."),
     "Set": ("a set", "Use separate locals, or pass an array."),
-    "JoinedStr": ("an f-string outside `print`", "Leave it out."),
+    "JoinedStr": ("an f-string outside `print`", TEXT),
     "TemplateStr": ("a template string", "Leave it out."),
-    "Slice": ("a slice", "Index one element, in a loop over the range."),
-    "Starred": ("a starred expression", "Write the values out one by one."),
+    "Slice": ("a slice", "Index one element, in a loop over the range; or pass the slice, `a[lo:hi]`, to the kernel."),
+    "Starred": ("a starred expression", "Write the values out one by one, such as `a.shape[0], a.shape[1]`."),
+}
+_CONSTANTS: dict[type, tuple[str, str]] = {
+    str: ("a string", TEXT),
+    bytes: ("a bytes string", "Pass an array of tack.u8."),
+    complex: ("a complex number", "Compute with its real and imaginary part, or with a tack.vec2."),
+    type(...): ("`...`", "Index one element, in a loop over the range; where nothing is to be done, write `pass`."),
 }
 _COMPARES: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Is: ("`is`", "Compare values with `==`."),
-    ast.IsNot: ("`is not`", "Compare values with `!=`."),
+    ast.Is: ("`is`", "Compare values with `==`; arguments are numbers and arrays, never None."),
+    ast.IsNot: ("`is not`", "Compare values with `!=`; arguments are numbers and arrays, never None."),
     ast.In: ("`in`", "Write the comparisons out, joined by `or`."),
     ast.NotIn: ("`not in`", "Write the comparisons out, joined by `and`."),
 }
@@ -185,8 +192,7 @@ def _constant(parsed: Parsed, kernel: str, node: ast.Constant) -> None:
     value = node.value
     if isinstance(value, (bool, int, float)) or value is None:
         return  # None is refused where it is used: `return None` is a plain return
-    words: dict[type, str] = {str: "a string", bytes: "a bytes string", complex: "a complex number"}
-    raise _refusal(parsed, kernel, node, words.get(type(value), f"`{value!r}`"), "Kernels compute with numbers and arrays.")
+    raise _refusal(parsed, kernel, node, *_CONSTANTS.get(type(value), (f"`{value!r}`", "Kernels compute with numbers.")))
 
 
 _SPECIAL: dict[type[ast.AST], Any] = {

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from tack.errors import Span
 from tack.ir.nodes import IRExpr
 
-__all__ = ["Value", "Vector", "described", "parts_of"]
+__all__ = ["METHODS", "Value", "Vector", "described", "parts_of"]
+
+# The methods: which values have them ("vector", "matrix", "any"), and whether they take another value.
+METHODS: dict[str, tuple[str, bool]] = {
+    "dot": ("vector", True), "cross": ("vector", True), "outer": ("vector", True), "norm": ("any", False),
+    "norm_sqr": ("any", False), "normalized": ("vector", False), "sum": ("any", False), "min": ("any", False),
+    "max": ("any", False), "transpose": ("matrix", False), "trace": ("matrix", False), "determinant": ("matrix", False),
+    "inverse": ("matrix", False),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

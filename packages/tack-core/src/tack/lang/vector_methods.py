@@ -13,17 +13,11 @@ from functools import reduce
 from tack.errors import Span
 from tack.ir.nodes import IRExpr, IROp
 from tack.lang.ast_vector import VectorLowering
-from tack.lang.values import Value, Vector, described
+from tack.lang.remedies import VECTOR_NAMES, did_you_mean
+from tack.lang.values import METHODS, Value, Vector, described
 
-__all__ = ["METHODS", "MethodLowering"]
+__all__ = ["MethodLowering"]
 
-# The methods: which values have them ("vector", "matrix", "any"), and whether they take another value.
-METHODS: dict[str, tuple[str, bool]] = {
-    "dot": ("vector", True), "cross": ("vector", True), "outer": ("vector", True), "norm": ("any", False),
-    "norm_sqr": ("any", False), "normalized": ("vector", False), "sum": ("any", False), "min": ("any", False),
-    "max": ("any", False), "transpose": ("matrix", False), "trace": ("matrix", False), "determinant": ("matrix", False),
-    "inverse": ("matrix", False),
-}  # fmt: skip
 Row = Sequence[IRExpr]
 
 
@@ -36,7 +30,7 @@ class MethodLowering(VectorLowering):
         assert isinstance(func, ast.Attribute)
         name = func.attr
         if name not in METHODS:
-            raise self.error(TypeError, func, f"{described(value.shape)} has no method '{name}'", f"It has {', '.join(METHODS)}.")
+            raise self.error(TypeError, func, f"{described(value.shape)} has no method '{name}'", _instead(name, value))
         kind, takes = METHODS[name]
         if node.keywords or len(node.args) != int(takes):
             remedy = f"Write `v.{name}({'w' if takes else ''})`."
@@ -159,6 +153,15 @@ class _Minors:
 
 
 _KINDS = {"vector": "vectors", "matrix": "matrices"}
+
+
+def _instead(name: str, value: Vector) -> str:
+    """What to write for a method that vectors and matrices do not have."""
+    mine = [each for each, (kind, _) in METHODS.items() if kind in ("any", "matrix" if value.is_matrix else "vector")]
+    known = VECTOR_NAMES.get(name)
+    if known in mine:
+        return f"Write `{'m' if value.is_matrix else 'v'}.{known}()`."
+    return did_you_mean(name, mine) or f"It has {', '.join(mine)}."
 
 
 def _op(name: str, span: Span, *args: IRExpr) -> IRExpr:

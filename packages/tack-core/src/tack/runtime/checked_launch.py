@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tack.errors import fail
 from tack.ir.facts import Dim
-from tack.ir.interpret import iteration_in_words
-from tack.ir.nodes import AFTER, BEFORE, NONE, NOTES, IRFunc, IRSite
+from tack.ir.failures import first_failure, fresh_errors
+from tack.ir.nodes import IRFunc
 from tack.ir.resolve import dimension
 from tack.ir.types import i64
 from tack.lang.array import Array
@@ -23,8 +22,7 @@ from tack.runtime.launch_checks import ranges_of_launch
 
 __all__ = ["checked_call", "raise_first_failure"]
 
-_FRESH = np.full(2 + 4 * NOTES, NONE, np.int64)
-_FRESH[1] = 0
+_FRESH = fresh_errors()
 
 
 def checked_call(kernel: Any, call: CallShape, device: Device) -> CallShape:
@@ -47,44 +45,6 @@ def _size(arg: Any, dim: Dim) -> int:
 
 def raise_first_failure(func: IRFunc, call: CallShape) -> None:
     """After the launch of a checked call by code made of `func`: raises the error of the first iteration that failed, if any."""
-    errors = call.hidden[0].numpy()
-    number = int(errors[0])
-    if number == NONE:
-        return
-    notes = errors[2:].reshape(-1, 4)
-    _, site, index, extent = (int(word) for word in notes[notes[:, 0] == number][0])
-    raise _failure(func, func.sites[site], index, extent, _where(func, call, number))
-
-
-def _where(func: IRFunc, call: CallShape, number: int) -> str:
-    """The values of the loop variables in an iteration, in words."""
-    if number == BEFORE:
-        return "before the parallel loop"
-    if number == AFTER:
-        return "in the kernel's result"
-    return "at " + iteration_in_words(func, ranges_of_launch(func, call.args + call.hidden), number)
-
-
-def _failure(func: IRFunc, site: IRSite, index: int, extent: int, where: str) -> Exception:
-    name = site.array
-    if site.kind == "step":
-        return fail(
-            ValueError, f"the step of this `range` is 0, {where}.", kernel=func.name, span=site.span,
-            remedy="Python raises an error here, too; without debug mode the loop runs no iteration.",
-        )  # fmt: skip
-    if site.kind == "unset":
-        at = ", ".join(str(i) for i in np.unravel_index(index, site.shape)[: site.rank])
-        return fail(
-            ValueError, f"element [{at}] of local array '{name}' is read before it is stored, {where}.", kernel=func.name,
-            span=site.span, remedy="Store every element that is read: a local array starts with undefined values.",
-        )  # fmt: skip
-    has = f"'{name}', which has {_count(extent, 'element')}"
-    if site.rank > 1:
-        has = f"dimension {site.dim} of '{name}', which has size {extent}"
-    last = f"the last one is {extent - 1}" if extent else "there are no elements"
-    remedy = f"Negative indices do not count from the end: {last}." if index < 0 else f"Check the index: {last}."
-    return fail(IndexError, f"index {index} is outside {has}, {where}.", kernel=func.name, span=site.span, remedy=remedy)
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    failure = first_failure(func, call.hidden[0].numpy(), lambda: ranges_of_launch(func, call.args + call.hidden))
+    if failure is not None:
+        raise failure

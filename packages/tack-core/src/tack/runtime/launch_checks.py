@@ -13,8 +13,10 @@ import numpy as np
 
 from tack.errors import RaceWarning, fail, warning_text
 from tack.ir.facts import atomic_targets, prints_of, workgroup_features
+from tack.ir.failures import first_failure, fresh_errors
 from tack.ir.interpret import check_range
-from tack.ir.nodes import EXTENTS, LANES, IRFunc, IRParam
+from tack.ir.interpret_debug import Failed
+from tack.ir.nodes import ERRORS, EXTENTS, LANES, IRFunc, IRParam
 from tack.ir.races import race_pairs
 from tack.ir.uniformity import check_collectives
 from tack.lang.array import Array
@@ -96,16 +98,27 @@ def check_atomic_alignment(variant: KernelVariant, args: Sequence[Any]) -> None:
 
 
 def ranges_of_launch(func: IRFunc, args: Sequence[Any]) -> list[range]:
-    """The range of each dimension of the parallel loop of compiled `func` in a call; `ValueError` where none can be run."""
+    """The range of each dimension of the parallel loop of compiled `func` in a call; `ValueError` where none can be run.
+
+    Raises what a check of debug mode finds on the way.
+    """
     values: list[Any] = []
+    errors: Any = None
     for param, arg in zip(func.params, args, strict=True):
         assert param.type is not None
         if isinstance(arg, Array) and param.name == EXTENTS:
             values.append(arg.numpy())
+        elif param.name == ERRORS:
+            values.append(errors := fresh_errors())
         else:
             values.append(np.empty(0, param.type.numpy) if isinstance(arg, Array | Texture3D) else arg)
     shapes = {param.name: arg.shape for param, arg in zip(func.params, args, strict=True) if isinstance(arg, Array)}
-    return check_range(func, values, shapes)
+    try:
+        return check_range(func, values, shapes)
+    except Failed:
+        failure = first_failure(func, errors, list[range])
+        assert failure is not None
+        raise failure from None
 
 
 def warn_of_races(kernel: Any, template: IRFunc) -> None:
