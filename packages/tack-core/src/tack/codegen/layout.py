@@ -15,6 +15,7 @@ from tack.ir.nodes import (
     IRAtomic,
     IRCast,
     IRCheck,
+    IRComponent,
     IRCond,
     IRConst,
     IRDimSize,
@@ -225,6 +226,8 @@ class _Scan:
                 self.names.dims[(expr.array, expr.dim)] = None
             case IRTextureSample():
                 self.exprs(expr.coords)
+            case IRComponent():  # of stage "lowered": resolve has made arithmetic of it
+                self.exprs(expr.index)
 
     def finish(self) -> BodyNames:
         self.names.shared &= self._assigned
