@@ -115,4 +115,21 @@ def test_the_place_names_the_file_of_the_call_where_it_is_another():
     assert inside.where() == 'File "one.py", line 11, column 5, in f (called on line 10)'
     inside = Span(one, 1, 4, 1, 5, Span(two, 1, 4, 1, 7))
     assert inside.where() == 'File "one.py", line 11, column 5, in f (called on line 4 of "two.py")'
-    assert "(called on line 4 of" in warning_text("a", kernel="k", span=inside, remedy="")
+    text = warning_text("a", kernel="k", span=inside, remedy="Write b.")
+    assert text.splitlines() == [
+        "Kernel 'k': a",
+        '  File "one.py", line 11, column 5, in f (called on line 4 of "two.py")', "    x", "    ^",
+        '  File "two.py", line 4, column 5, in k', "    f()", "    ^^^",
+        "  Write b.",
+    ]  # fmt: skip
+
+
+def test_a_mistake_in_the_arguments_of_tacks_own_functions_shows_the_call():
+    k = kernel("out[i] = tack.random.uniform_f32(1, i, 2.5)", "out")
+    with pytest.raises(TypeError) as caught:
+        k(tack.zeros(2))
+    shown = str(caught.value).splitlines()
+    (at,) = [n for n, line in enumerate(shown) if line.endswith(", in k")]
+    assert shown[at].startswith("  File ") and ", line 4, column 18," in shown[at]
+    assert shown[at + 1].strip() == "out[i] = tack.random.uniform_f32(1, i, 2.5)"
+    assert shown[at + 2].strip() == "^" * len("tack.random.uniform_f32(1, i, 2.5)")

@@ -85,14 +85,17 @@ class Diagnostic:
     remedy: str = ""
 
     def text(self) -> str:
-        """The whole message: the fact, the place with a caret, and the remedy, a paragraph each."""
+        """The whole message: the fact, the place with a caret, and the remedy, a paragraph each.
+
+        Where a device function is of another file than the kernel, the kernel's call is shown, too.
+        """
         head = f"Kernel '{self.kernel}': {self.message}" if self.kernel else self.message
         parts = [head]
-        if self.span is not None:
-            parts.append(f"  {self.span.where()}")
-            excerpt = self.span.excerpt()
-            if excerpt:
-                parts.append(excerpt)
+        span = self.span
+        called = None if span is None or span.called is None or span.called.source.file == span.source.file else span.called
+        for place in (span, called):
+            if place is not None:
+                parts += filter(None, (f"  {place.where()}", place.excerpt()))
         if self.remedy:
             parts.append(f"  {self.remedy}")
         return "\n".join(parts)
