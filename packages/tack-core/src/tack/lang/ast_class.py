@@ -13,7 +13,7 @@ from tack.errors import Span
 from tack.ir.nodes import IRConst, IRExpr, IRName
 from tack.lang.bindings import did_you_mean
 from tack.lang.constant import Constant
-from tack.lang.device_class import Instance, iterated, member
+from tack.lang.device_class import Instance, iterated
 from tack.lang.func import Func
 from tack.lang.texture import Texture3D
 from tack.lang.values import Value
@@ -70,7 +70,7 @@ class ClassLowering(MethodLowering):
             return self._super_method(func)
         if func.attr in owner.funcs:
             return owner.funcs[func.attr], None
-        return self._found(owner, func, member(owner.cls, func.attr, self.bindings.kernel))
+        return self._found(owner, func, self.bindings.method(owner, func.attr))
 
     def _found(self, owner: Instance, node: ast.Attribute, found: Any) -> tuple[Func, Instance | None]:
         static = isinstance(found, staticmethod)
