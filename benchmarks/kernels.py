@@ -49,3 +49,9 @@ def three_arrays(x, y, out, a):
 def eight_arrays(a, b, c, d, e, f, g, out, s):
     for i in range(a.shape[0]):
         out[i] = s * (a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i])
+
+
+@tack.kernel
+def of_object(line, a):
+    for i in range(line.x.shape[0]):
+        line.out[i] = a * (line.x[i] + line.y[i])

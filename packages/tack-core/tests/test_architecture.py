@@ -41,7 +41,7 @@ MAY_IMPORT = {
 }
 _ABOVE = {"runtime", "math", "random", "mathlib", *MAY_IMPORT["runtime"]}
 MAY_IMPORT |= {room: _ABOVE for room in ("algorithms", "interop", "profiler", "graphs", "cache")}
-MAY_IMPORT |= {room: set(MAY_IMPORT) | {"cli", "testing"} for room in ("cli", "testing")}
+MAY_IMPORT |= {room: set(MAY_IMPORT) | {"cli", "testing"} for room in ("__main__", "cli", "testing")}
 
 # Third-party modules and the files that may import them. Everything may import NumPy.
 OWNERS = {
@@ -279,12 +279,13 @@ def _project() -> dict:
 @pytest.mark.spec("back-002", "back-083", "back-088", "back-095", "back-109")
 def test_extras_install_what_each_backend_needs():
     extras = {name: [r.split(";")[0].strip() for r in needs] for name, needs in _project()["optional-dependencies"].items()}
-    assert set(extras) == {"cpu", "cuda", "hip", "metal", "level_zero", "test", "bench", "all"}
+    assert set(extras) == {"cpu", "cuda", "hip", "metal", "level_zero", "mpi", "test", "bench", "all"}
     assert extras["cpu"] == ["llvmlite>=0.45"]
     assert extras["cuda"] == ["cuda-python>=13.2", "nvidia-cuda-nvrtc>=13,<14"]
     assert extras["hip"] == ["hip-python"]
     assert extras["metal"] == ["pyobjc-framework-Metal"]
     assert extras["level_zero"] == []
+    assert extras["mpi"] == ["mpi4py>=4"], "a cluster has an MPI library of its own"
     assert (TACK / "py.typed").is_file()
     assert "project" not in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8")), "the workspace is virtual"
     commands = (ROOT / ".ci/run").read_text("utf-8")

@@ -238,6 +238,33 @@ def test_bounds_that_read_sizes_follow_the_arrays_of_each_call() -> None:
         np.testing.assert_array_equal(out.numpy(), expected)
 
 
+@pytest.mark.spec("cache-061", "cache-164")
+def test_shapes_that_change_from_call_to_call_are_walked_with_their_own_sizes() -> None:
+    """Three arrays of random shapes, as slow and as warm calls, in one kernel that reads strides, sizes and bounds."""
+
+    @tack.kernel
+    def mixed(a, b, out):
+        for i, j in tack.ndindex(a.shape[0], a.shape[1]):
+            acc = 0.0
+            for k in range(b.shape[0]):
+                acc += a[i, j] * b[k, a.shape[1] - 1 - j]
+            out[j, i] = acc + a.size - b.shape[-1]
+
+    rng = np.random.default_rng(8)
+    shapes = set()
+    for _ in range(60):
+        h, w, n = (int(k) for k in rng.integers(1, 3, 3))
+        a, b = array(h, w), array(n, w + 1)
+        out = tack.zeros((w, h))
+        shapes.add((h, w, n))
+        for _ in range(int(rng.integers(1, 3))):
+            mixed(a, b, out)
+            x, y = a.numpy(), b.numpy()
+            expected = (x * y[:, w - 1 :: -1][:, :w].sum(0)).T + x.size - y.shape[1]
+            np.testing.assert_array_equal(out.numpy(), expected)
+    assert len(get_backend()._cache[mixed]) == len(shapes) == 8
+
+
 def test_arrays_without_elements_run_nothing() -> None:
     for shape in ((0, 5), (5, 0), (0, 0)):
         a, out = tack.zeros(shape), tack.ones(shape)

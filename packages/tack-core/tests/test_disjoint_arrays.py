@@ -153,6 +153,7 @@ def test_every_argument_written_through_a_copied_name_counts() -> None:
 
 @pytest.mark.spec("cache-084")
 def test_untraceable_stores_make_every_array_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TACK_CACHE", "off")  # a template from the disk has its facts with it
     monkeypatch.setattr(facts, "written_array_params", lambda template: None)
     template = make_add().template()
     assert written_array_flags(template) == (True, True, True)
@@ -202,6 +203,50 @@ def test_both_variants_agree_on_race_free_programs() -> None:
     update(same, same)
     assert bits(update) == [True, False]
     assert same.numpy().tobytes() == apart.numpy().tobytes()
+
+
+@pytest.mark.spec("cache-078", "cache-079", "cache-092")
+@pytest.mark.rule("M2", "E4")
+def test_views_that_overlap_from_call_to_call_give_the_numbers_of_a_plain_loop() -> None:
+    """A running sum over random views of one array, where every store may change what is read next."""
+
+    @tack.kernel
+    def running(x, y, out, n):
+        for _ in range(1):
+            for k in range(n):
+                out[k] = x[k] + y[0]
+                y[0] = out[k] - x[0]
+
+    rng = np.random.default_rng(3)
+    data = tack.array(np.zeros(24, np.int32))
+    seen = set()
+    for _ in range(150):
+        data.view_numpy()[:] = rng.integers(-99, 99, 24)
+        n = int(rng.integers(1, 7))
+        starts = [int(s) for s in rng.integers(0, 25 - n, 3)]
+        args = [*(data[s : s + n] for s in starts), n]
+        expected = data.numpy().tolist()
+        for k in range(n):
+            expected[starts[2] + k] = expected[starts[0] + k] + expected[starts[1]]
+            expected[starts[1]] = expected[starts[2] + k] - expected[starts[0]]
+        seen.add(arrays_disjoint(running.template(), args))
+        running(*args)
+        assert data.numpy().tolist() == expected, (n, starts)
+    assert seen == {True, False} and sorted(bits(running)) == [False, True]
+
+
+@pytest.mark.spec("cache-078")
+def test_imported_pointers_to_one_allocation_overlap() -> None:
+    total, owner = make_shift(), np.array([1, 2, 3, 4], np.float32)
+    address = owner.ctypes.data
+    x = tack.array_from_ptr(address, tack.f32, 4, owner=owner)
+    out = tack.array_from_ptr(address + 8, tack.f32, 1, writable=True, owner=owner)
+    apart = tack.array_from_ptr(address + 16 - 4, tack.f32, 1, writable=True, owner=owner)
+    total(x[:3], apart, 3)  # beside it in one allocation: 4 + 1 + 2 + 3
+    assert owner.tolist() == [1, 2, 3, 10]
+    total(x, out, 4)  # x[2] is the sum: 3 + 1 + 2 = 6, + itself = 12, + 10 = 22
+    assert owner.tolist() == [1, 2, 22, 10]
+    assert bits(total) == [True, False]
 
 
 @pytest.mark.spec("cache-080")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import pickle
 import threading
 import weakref
@@ -18,9 +19,16 @@ import pytest
 import tack
 from tack.ir import pipeline
 from tack.ir.printer import print_ir
+from tack.lang.call_shape import describe_call
 from tack.runtime import fast_path
 from tack.runtime.dispatch import get_backend
 from tack.runtime.kernel_utils import _kernel_caches, drop_variants, kernel_cache_slot, new_kernel_cache
+
+
+@pytest.fixture(autouse=True)
+def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the environment chooses: these tests count what is compiled."""
+    monkeypatch.setenv("TACK_CACHE", "off")
 
 
 def array(n: int, dtype: object = np.float32) -> tack.Array:
@@ -179,8 +187,28 @@ def test_the_fast_path_forgets_at_its_cap(monkeypatch: pytest.MonkeyPatch) -> No
     assert fast_path.MAX_SIGNATURES == 3
 
 
-def test_the_cap_is_256() -> None:
+@pytest.mark.spec("cache-132")
+def test_the_fast_path_keeps_256_signatures_and_then_starts_anew() -> None:
+    """Five integers of three types each are 243 signatures of one array, and as many of another."""
     assert fast_path.MAX_SIGNATURES == 256
+
+    @tack.kernel
+    def fill(out, a, b, c, d, e):
+        for i in range(out.shape[0]):
+            out[i] = 1
+
+    template = fill.template()
+    values = (1, 2**40, 2**63)
+    variant, counts = object(), []
+    for out in (tack.zeros(2), tack.zeros(2, tack.f64)):
+        for args in itertools.product(values, repeat=5):
+            call = describe_call(fill.param_names, (out, *args))
+            fast_path.remember(cache().serial, fill, template, call, variant, True)
+            counts.append(len(fill.signatures[cache().serial]))
+    assert counts == [*range(1, 257), *range(1, 2 * 3**5 - 255)]
+    other = tack.device("cpu", num_threads=1)._backend._cache
+    fast_path.remember(other.serial, fill, template, call, variant, True)
+    assert len(fill.signatures[other.serial]) == 1 and len(fill.signatures[cache().serial]) == counts[-1]
 
 
 # ------------------------------------------------------------------------------------------------------------- templates

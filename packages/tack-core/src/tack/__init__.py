@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any as _Any
 
-from tack import math, random
+from tack import cache, math, random
 from tack.errors import RaceWarning, UnsupportedSyntaxError
 from tack.hooks import slots as _slots
 from tack.ir.types import ELEMENT_TYPES as _ELEMENT_TYPES
@@ -19,6 +19,7 @@ from tack.lang.func import func
 from tack.lang.intrinsics import INTRINSICS as _INTRINSICS
 from tack.lang.kernel import Kernel, kernel
 from tack.lang.texture import Texture3D
+from tack.lang.variant_info import VariantInfo
 from tack.runtime.constructors import (
     arange,
     array,
@@ -40,6 +41,7 @@ from tack.runtime.constructors import (
 from tack.runtime.debug import set_debug
 from tack.runtime.device import Device, device, device_count, get_default_device, set_default_device
 from tack.runtime.inspect import inspect
+from tack.runtime.kernel_tools import specialize as _specialize  # noqa: F401  # which fills two slots
 from tack.runtime.textures import texture3d
 from tack.runtime.waits import sync, sync_async
 
@@ -67,12 +69,13 @@ uvec2, uvec3, uvec4 = (_ELEMENT_TYPES[name] for name in ("uvec2", "uvec3", "uvec
 mat2, mat3, mat4 = (_ELEMENT_TYPES[name] for name in ("mat2", "mat3", "mat4"))
 
 __all__ = [
-    "Array", "Device", "Kernel", "MatrixType", "RaceWarning", "ScalarType", "Texture3D", "UnsupportedSyntaxError", "VectorType",
-    "arange", "array", "array_from_ptr", "atomic_add", "atomic_max", "atomic_min", "barrier", "bitcast", "block_max", "block_min",
-    "block_sum", "clz", "concatenate", "constant", "copyto", "device", "device_class", "device_count", "dvec2", "dvec3",
-    "dvec4", "empty", "empty_like", "f32", "f64", "fma", "from_dlpack", "full", "full_like", "func", "get_default_device",
-    "i16", "i32", "i64", "i8", "inspect", "ivec2", "ivec3", "ivec4", "kernel", "linspace", "local_array", "local_array_like",
-    "mat", "mat2", "mat3", "mat4", "math", "memory_space", "ndindex", "ones", "ones_like", "popcount", "random", "select",
-    "set_debug", "set_default_device", "shared", "shared_like", "stack", "sync", "sync_async", "texture3d", "thread_id", "u16",
-    "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2", "vec3", "vec4", "zeros", "zeros_like",
+    "Array", "Device", "Kernel", "MatrixType", "RaceWarning", "ScalarType", "Texture3D", "UnsupportedSyntaxError", "VariantInfo",
+    "VectorType", "arange", "array", "array_from_ptr", "atomic_add", "atomic_max", "atomic_min", "barrier", "bitcast",
+    "block_max", "block_min", "block_sum", "cache", "clz", "concatenate", "constant", "copyto", "device", "device_class",
+    "device_count", "dvec2", "dvec3", "dvec4", "empty", "empty_like", "f32", "f64", "fma", "from_dlpack", "full", "full_like",
+    "func", "get_default_device", "i16", "i32", "i64", "i8", "inspect", "ivec2", "ivec3", "ivec4", "kernel", "linspace",
+    "local_array", "local_array_like", "mat", "mat2", "mat3", "mat4", "math", "memory_space", "ndindex", "ones", "ones_like",
+    "popcount", "random", "select", "set_debug", "set_default_device", "shared", "shared_like", "stack", "sync", "sync_async",
+    "texture3d", "thread_id", "u16", "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2", "vec3", "vec4", "zeros",
+    "zeros_like",
 ]  # fmt: skip

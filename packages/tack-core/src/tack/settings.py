@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["DEVICE_KINDS", "SETTINGS", "Setting"]
+__all__ = ["DEVICE_KINDS", "SETTINGS", "Setting", "foreign"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -41,6 +41,11 @@ class Setting(Generic[T_co]):
             return self.parse(text)
         except ValueError as error:
             raise ValueError(f"{self.name}={text!r}: the variable takes {self.takes}") from error
+
+
+def foreign(name: str) -> str:
+    """What a variable that is not Tack's holds, such as a launcher's rank; "" when it is unset."""
+    return os.environ.get(name, "").strip()
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -113,19 +118,22 @@ DUMP_MSL = Setting(
 )  # fmt: skip
 CACHE = Setting(
     "TACK_CACHE", '"write", "read", "off" or "bundle"', _one_of("write", "read", "off", "bundle"), None,
-    "write, and bundle under MPI", "What the disk cache may do." + _LATER,
+    "write, and bundle under MPI",
+    "What the disk cache may do: read and store entries, read them, neither, or read one bundle file instead.",
 )  # fmt: skip
 CACHE_DIR = Setting(
     "TACK_CACHE_DIR", "a folder", str, None, "$XDG_CACHE_HOME/tack, or the platform's cache folder",
-    "Where the disk cache lives." + _LATER,
+    "Where the disk cache lives; made when it is not there. It must belong to you, and nobody else may write to it.",
 )  # fmt: skip
 CACHE_SIZE = Setting(
     "TACK_CACHE_SIZE", "a number of bytes, also with K, M, G or T: 512M, 2G", _bytes, 1 << 30, "1 GiB",
-    "The size past which the disk cache deletes its least recently used entries." + _LATER,
+    "The size past which the disk cache deletes its least recently used entries, of all versions of Tack together.",
 )  # fmt: skip
 NATIVE_DISPATCH = Setting(
-    "TACK_NATIVE_DISPATCH", "0 or 1", _switch, True, "on", "0: calls are dispatched by Python code alone." + _LATER
-)
+    "TACK_NATIVE_DISPATCH", "0 or 1", _switch, True, "on",
+    "0: warm calls are dispatched by Python code alone. Read before the first warm call; interpreters on which the native entry "
+    "does not work do so by themselves.",
+)  # fmt: skip
 FULL_TRACEBACK = Setting(
     "TACK_FULL_TRACEBACK", "0 or 1", _switch, False, "off", "1: tracebacks also show the frames inside Tack."
 )

@@ -107,3 +107,9 @@ def finish(process, timeout=300):
 def run(directory, module, timeout=300, **env):
     """Run a module in a fresh process; the value of the last line it prints."""
     return finish(start(directory, module, **env), timeout)
+
+
+def cached(directory):
+    """Every file under the child's home."""
+    home = Path(directory, "home")
+    return sorted(p for p in home.rglob("*") if p.is_file())

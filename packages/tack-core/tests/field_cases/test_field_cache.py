@@ -1,11 +1,165 @@
-"""Caches that served the wrong code, or kept too much."""
+"""Caches that served the wrong code, or none, or kept too much."""
 
 import gc
 import weakref
 
 import numpy as np
+import pytest
+from field_tools import cached, finish, run, start, write
 
 import tack
+
+MAIN = """
+    import numpy as np
+    import tack
+
+    tack.set_default_device("cpu")
+    from kernels import apply
+
+    x = tack.array(np.arange(4, dtype=np.float32))
+    out = tack.empty_like(x)
+    apply(x, out)
+    print(out.numpy().tolist())
+"""
+
+KERNELS = """
+    import tack
+    from helper import bump
+
+
+    @tack.kernel
+    def apply(x, out):
+        for i in range(x.shape[0]):
+            out[i] = bump(x[i])
+"""
+
+HELPER = """
+    import tack
+
+
+    @tack.func
+    def bump(v):
+        return v + {amount}
+"""
+
+
+# B01: a device function in another file is edited between two runs
+
+
+@pytest.mark.slow
+def test_edited_helper_is_not_served_from_disk(tmp_path):
+    write(tmp_path, main=MAIN, kernels=KERNELS, helper=HELPER.format(amount="1.0"))
+    assert run(tmp_path, "main") == [1, 2, 3, 4]
+    assert run(tmp_path, "main") == [1, 2, 3, 4]
+    write(tmp_path, helper=HELPER.format(amount="2.0"))
+    assert run(tmp_path, "main") == [2, 3, 4, 5]
+    write(tmp_path, helper=HELPER.format(amount="1.0"))
+    assert run(tmp_path, "main") == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_edited_helper_of_a_helper(tmp_path):
+    write(
+        tmp_path,
+        main=MAIN,
+        kernels=KERNELS,
+        deep=HELPER.format(amount="1.0"),
+        helper="""
+              import tack
+              import deep
+
+
+              @tack.func
+              def bump(v):
+                  return deep.bump(v) * 10.0
+          """,
+    )
+    assert run(tmp_path, "main") == [10, 20, 30, 40]
+    write(tmp_path, deep=HELPER.format(amount="3.0"))
+    assert run(tmp_path, "main") == [30, 40, 50, 60]
+
+
+# B02: one factory, two device functions
+
+FACTORY = """
+    import numpy as np
+    import tack
+
+    tack.set_default_device("cpu")
+
+
+    @tack.func
+    def double(v):
+        return v * 2.0
+
+
+    @tack.func
+    def negate(v):
+        return -v
+
+
+    def make(fn):
+        @tack.kernel
+        def kernel(x, out):
+            for i in range(x.shape[0]):
+                out[i] = fn(x[i])
+        return kernel
+
+
+    x = tack.array(np.arange(1, 4, dtype=np.float32))
+    answers = []
+    for fn in {order}:
+        out = tack.empty_like(x)
+        make(fn)(x, out)
+        answers.append(out.numpy().tolist())
+    print(answers)
+"""
+
+
+@pytest.mark.slow
+def test_factory_kernels_keep_their_own_functions(tmp_path):
+    doubled, negated = [2, 4, 6], [-1, -2, -3]
+    write(tmp_path, one=FACTORY.format(order="(double, negate)"))
+    for _ in range(2):
+        assert run(tmp_path, "one") == [doubled, negated]
+    write(tmp_path, one=FACTORY.format(order="(negate, double, negate)"))
+    assert run(tmp_path, "one") == [negated, doubled, negated]
+
+
+# B03: a damaged entry is a miss
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["empty", "half", "noise"])
+def test_damaged_entries_are_compiled_again(tmp_path, damage):
+    write(tmp_path, main=MAIN, kernels=KERNELS, helper=HELPER.format(amount="1.0"))
+    assert run(tmp_path, "main") == [1, 2, 3, 4]
+    files = cached(tmp_path)
+    assert files, "nothing was cached"
+    for path in files:
+        data = path.read_bytes()
+        if damage == "empty":
+            data = b""
+        elif damage == "half":
+            data = data[: len(data) // 2]
+        else:
+            middle = len(data) // 2
+            data = data[:middle] + bytes(b ^ 0x5A for b in data[middle : middle + 64]) + data[middle + 64 :]
+        path.write_bytes(data)
+    for _ in range(2):
+        assert run(tmp_path, "main") == [1, 2, 3, 4]
+
+
+# B04: several processes compile the same kernel into one empty cache
+
+
+@pytest.mark.slow
+def test_processes_racing_for_one_cache(tmp_path):
+    write(tmp_path, main=MAIN, kernels=KERNELS, helper=HELPER.format(amount="1.0"))
+    for _ in range(2):
+        children = [start(tmp_path, "main") for _ in range(6)]
+        assert [finish(child) for child in children] == [[1, 2, 3, 4]] * 6
+
 
 # B05: constants of a class belong to the kernel compiled with them
 

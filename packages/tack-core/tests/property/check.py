@@ -187,7 +187,7 @@ def check(programs: Sequence[Program]) -> tuple[list[Failure], int]:
 
 def _run(case: Case, code: Any) -> tuple[list[Failure], int]:
     """Runs one case in every way."""
-    entries = {n: CpuCode(case.func, pack_layout(case.func), "", code, Cost(pool)) for n, pool in _pools.items()}
+    entries = {n: CpuCode(case.func, pack_layout(case.func), code, Cost(pool)) for n, pool in _pools.items()}
     runs: list[Callable[[], object]] = [
         lambda: interpret(case.func, case.args),
         lambda: interpret(case.func, case.args, reverse=True),

@@ -39,9 +39,11 @@ from tack.ir.nodes import (
 )  # fmt: skip
 from tack.ir.types import ScalarType
 
-__all__ = ["BodyNames", "PackLayout", "body_names", "pack_layout"]
+__all__ = ["CODE_VERSION", "BodyNames", "PackLayout", "body_names", "pack_layout"]
 
 Dim = tuple[str, int | Literal["ndim", "size"]]
+
+CODE_VERSION = "llvm 1"  # of what compiled code expects of its caller: the pack, and the functions it exports
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,12 +164,12 @@ def local_arrays(func: IRFunc) -> dict[str, IRLocalArray]:
 
 
 @memoized("_atomic_targets")
-def atomic_targets(func: IRFunc) -> dict[str, IRAtomic]:
-    """The array parameters that atomics update, each with the first such statement (A1)."""
-    found: dict[str, IRAtomic] = {}
+def atomic_targets(func: IRFunc) -> dict[str, Span | None]:
+    """The array parameters that atomics update, each with the place of the first such statement (A1)."""
+    found: dict[str, Span | None] = {}
     for stmt in walk_statements(func.loop.body):
         if isinstance(stmt, IRAtomic):
-            found.setdefault(stmt.array, stmt)
+            found.setdefault(stmt.array, stmt.span)
     return found
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from tack.errors import fail
 
 __all__ = [
-    "IRTexture", "BOOL", "DTYPES", "ELEMENT_TYPES", "INTS", "FLOATS", "MOST_COMPONENTS", "MOST_ROWS", "WEAK_FLOAT", "WEAK_INT",
-    "ElementType", "MatrixType", "ScalarType", "VectorType", "Width", "dtype_of", "f32", "f64", "holds", "i8", "i16", "i32",
-    "i64", "integer_type_for_value", "mat", "promote", "u8", "u16", "u32", "u64", "vec",
+    "IRTexture", "BOOL", "DTYPES", "ELEMENT_TYPES", "INTS", "FLOATS", "MOST_COMPONENTS", "MOST_ROWS", "SCALARS", "WEAK_FLOAT",
+    "WEAK_INT", "ElementType", "MatrixType", "ScalarType", "VectorType", "Width", "dtype_of", "f32", "f64", "holds", "i8",
+    "i16", "i32", "i64", "integer_type_for_value", "mat", "promote", "u8", "u16", "u32", "u64", "vec",
 ]  # fmt: skip
 
 Kind = Literal["int", "uint", "float", "bool", "weak_int", "weak_float"]
@@ -104,14 +104,14 @@ WEAK_FLOAT = ScalarType("float literal", "weak_float", 64)
 INTS = (i8, u8, i16, u16, i32, u32, i64, u64)
 FLOATS = (f32, f64)
 DTYPES = INTS + FLOATS
-_ALL = {t.name: t for t in (*DTYPES, BOOL, WEAK_INT, WEAK_FLOAT)}
+SCALARS = {t.name: t for t in (*DTYPES, BOOL, WEAK_INT, WEAK_FLOAT)}  # by name
 _NUMPY: dict[str, np.dtype[Any]] = {t.name: np.dtype(f"{'f' if t.is_float else t.name[0]}{t.itemsize}") for t in DTYPES}
 _NUMPY["bool"] = np.dtype(bool)
-_FROM_NUMPY = {dtype: _ALL[name] for name, dtype in _NUMPY.items() if name != "bool"}
+_FROM_NUMPY = {dtype: SCALARS[name] for name, dtype in _NUMPY.items() if name != "bool"}
 
 
 def _named(name: str) -> ScalarType:
-    return _ALL[name]
+    return SCALARS[name]
 
 
 # ------------------------------------------------------------------------------------------------ vectors and matrices
@@ -298,7 +298,7 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType | None:
 
 
 ELEMENT_TYPES: dict[str, VectorType | MatrixType] = {
-    **{f"{prefix}vec{n}": vec(n, _ALL[name]) for name, prefix in _PREFIXES.items() for n in (2, 3, 4)},
+    **{f"{prefix}vec{n}": vec(n, SCALARS[name]) for name, prefix in _PREFIXES.items() for n in (2, 3, 4)},
     **{f"mat{n}": mat(n, n) for n in (2, 3, 4)},
 }  # the short names that `tack` exports
 

@@ -5,7 +5,9 @@ Bytes move only through the buffer that an array holds, new ones come from its d
 
 from __future__ import annotations
 
+import itertools
 import operator
+import struct
 from collections.abc import Iterator
 from math import prod
 from typing import Any, Protocol
@@ -75,6 +77,19 @@ class DeviceLike(Protocol):
 _signatures: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 _LAYOUTS = ("scalar", "vector", "matrix")
 
+# What native code reads of an array, at these offsets in the bytes of `_desc`: the addresses of its first byte and behind its
+# last, the number of its signature, whether it is read-only, how many dimensions and elements it has, and the extents.
+_DESCRIPTOR = struct.Struct("=QQIIqq")
+DESC_ADDRESS, DESC_END, DESC_KIND, DESC_READ_ONLY, DESC_NDIM, DESC_SIZE, DESC_SHAPE = 0, 8, 16, 20, 24, 32, 40
+_numbers: dict[tuple[Any, ...], int] = {}
+_next_number = itertools.count(16).__next__  # below, native code has numbers for numbers
+
+
+def signature_number(signature: tuple[Any, ...]) -> int:
+    """The number that stands for an array's signature in native code; at least 16."""
+    found = _numbers.get(signature)
+    return _numbers.setdefault(signature, _next_number()) if found is None else found
+
 
 class Array:
     """n-dimensional C-contiguous storage on one device; made by `tack.array`, `tack.zeros` and their like.
@@ -94,6 +109,15 @@ class Array:
         self._device = device
         key = (dtype.scalar, len(shape), dtype.width, _LAYOUTS[len(dtype.shape)], device.memory.name)
         self._sig = _signatures.setdefault(key, key)
+
+    def _describe(self) -> None:
+        """Internal: makes the descriptor, which is never changed, if the host can address the elements."""
+        span = self._buffer.span
+        if span is not None:
+            shape = self._logical_shape
+            read_only = not self._buffer.writable
+            head = _DESCRIPTOR.pack(*span, signature_number(self._sig), read_only, len(shape), prod(shape))
+            self._desc = head + struct.pack(f"={len(shape)}q", *shape)
 
     # Properties, since a shape that a user could assign would let kernels run out of bounds.
     @property

@@ -13,7 +13,7 @@ from tack.errors import Span
 from tack.ir.nodes import IRConst, IRExpr, IRName
 from tack.lang.array import Array
 from tack.lang.constant import Constant
-from tack.lang.device_class import Instance, is_number, iterated, member
+from tack.lang.device_class import Instance, is_number, iterated
 from tack.lang.func import Func
 from tack.lang.remedies import ARRAY_NAMES, did_you_mean, listed
 from tack.lang.texture import Texture3D
@@ -73,7 +73,7 @@ class ClassLowering(MethodLowering):
             return self._super_method(func)
         if func.attr in owner.funcs:
             return owner.funcs[func.attr], None
-        return self._found(owner, func, member(owner.cls, func.attr, self.bindings.kernel))
+        return self._found(owner, func, self.bindings.method(owner, func.attr))
 
     def _found(self, owner: Instance, node: ast.Attribute, found: Any) -> tuple[Func, Instance | None]:
         static = isinstance(found, staticmethod)

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from tack.ir.types import MatrixType, ScalarType, VectorType
 from tack.lang.constant import Constant
-from tack.lang.device_class import is_device_class
+from tack.lang.device_class import Instance, is_device_class, member
 from tack.lang.func import Func
 from tack.lang.intrinsics import Intrinsic
 
@@ -67,6 +67,10 @@ class CallBindings:
                 kept[dotted] = value
             self._found[key] = value
         return self._found[key]
+
+    def method(self, thing: Instance, name: str) -> Any:
+        """What `thing.name` is in the object's class, undecoded; a device function keeps its meaning for the kernel (N6)."""
+        return member(thing.cls, name, self.kernel)
 
     def _lookup(self, owner: FunctionType, dotted: str) -> Any:
         first, *rest = dotted.split(".")

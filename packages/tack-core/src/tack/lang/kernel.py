@@ -5,6 +5,7 @@ Knows lowering; launches through `hooks.slots.launch` and knows nothing of devic
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 import weakref
@@ -21,22 +22,49 @@ from tack.lang.class_token import _class_token, _class_tokens, _ClassToken, _ret
 from tack.lang.func import check_signature
 from tack.lang.remedies import did_you_mean
 from tack.lang.source import SourceText, parse
+from tack.lang.variant_info import VariantInfo
 
 if TYPE_CHECKING:
     from tack.ir.nodes import IRFunc
+    from tack.lang.bindings import CallBindings
     from tack.lang.call_shape import CallShape
 
-__all__ = ["Kernel", "_ClassToken", "_class_token", "_class_tokens", "_retire_class", "end_at_the_call", "kernel"]
+__all__ = ["MISS", "Kernel", "_ClassToken", "_class_token", "_class_tokens", "_retire_class", "end_at_the_call", "kernel"]
+
+MISS: Any = object()  # what a quick call gives that does not fit, so that the call takes a slower path
 
 _transform_lock = hold_over_fork(0, threading.RLock())  # a template is lowered once, even when several threads miss together
 
 
-class Kernel:
+class Kernel(functools.partial[Any]):
     """A compiled-on-demand kernel. Calling it binds the arguments as Python does and runs it where its arrays are.
 
-    `__wrapped__` is the Python function; `lowerings` counts how often it was lowered; `signatures`, `quick_call` and
+    `__wrapped__` is the Python function; `lowerings` counts how often it was lowered; `signatures`, `quick_call`, `native` and
     `warned_of_races` are the runtime's.
+
+    It is a partial object without bound arguments, since these are what Python calls fastest of all objects with attributes.
+    `slow_call` is the function that it calls, until `call_through` names a faster one.
     """
+
+    __slots__ = (
+        "_ir", "_ir_cache", "_meanings", "_namespace", "_text", "lowerings", "native", "param_names", "quick_call", "signatures",
+        "slow_call", "warned_of_races",
+    )  # fmt: skip
+
+    slow_call: Callable[..., Any]
+
+    def __new__(cls, fn: FunctionType, namespace: Mapping[str, Any] | None = None) -> Kernel:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return slots.launch(this(), args, kwargs)
+            except Exception as error:  # whatever it is, it is raised again
+                end_at_the_call(error)
+                raise
+
+        self = super().__new__(cls, call)
+        this = weakref.ref(self)  # a kernel that nobody uses goes without a garbage collection
+        self.slow_call = call
+        return self
 
     def __init__(self, fn: FunctionType, namespace: Mapping[str, Any] | None = None) -> None:
         self.__wrapped__ = fn
@@ -49,23 +77,22 @@ class Kernel:
         self.lowerings = 0
         self.warned_of_races = False
         self.signatures: dict[int, dict[Any, Any]] = {}
-        self.quick_call: Callable[[int, Any], bool] = _no_call_yet
+        self.quick_call: Callable[[int, Any], Any] = _no_call_yet
+        self.native: Any = None
         self._namespace = None if namespace is None else dict(namespace)
         self._text = SourceText.of(fn)
         self._ir: IRFunc | None = None
         self._ir_cache: dict[tuple[Any, ...], IRFunc] = {}
         self._meanings: weakref.WeakKeyDictionary[FunctionType, dict[str, Any]] = weakref.WeakKeyDictionary()  # of names (N6)
 
-    def __reduce__(self) -> str:
+    def call_through(self, function: Callable[..., Any]) -> None:
+        """From now on a call of the kernel is a call of `function`, which must outlive it."""
+        state: tuple[Any, ...] = (function, (), {}, self.__dict__)
+        self.__setstate__(state)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+    def __reduce__(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Copied as functions are, which is not at all; pickled by name."""
         return self.__qualname__
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return slots.launch(self, args, kwargs)
-        except Exception as error:  # whatever it is, it is raised again
-            end_at_the_call(error)
-            raise
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -78,8 +105,24 @@ class Kernel:
         """A kernel in a class is a method, as a function is: `obj.kernel(x)` is `kernel(obj, x)`."""
         return self if instance is None else MethodType(self, instance)
 
+    def specialize(self, /, *args: Any, **kwargs: Any) -> None:
+        """Compiles what `kernel(*args, **kwargs)` would run, on the device where it would run, and runs nothing.
+
+        Raises what the call would raise before its launch. The arrays are neither read nor stored to.
+        """
+        try:
+            slots.specialize(self, args, kwargs)
+        except Exception as error:  # whatever it is, it is raised again
+            end_at_the_call(error)
+            raise
+
+    def variants(self) -> list[VariantInfo]:
+        """What is compiled of this kernel: a row for each variant on each device, with the seconds that it took."""
+        return slots.variants(self)
+
     def template(self, call: CallShape | None = None) -> IRFunc:
-        """The lowered IR for calls of this shape (none: of numbers and scalar arrays): from memory, else built under the lock.
+        """The lowered IR for calls of this shape (none: of numbers and scalar arrays): from memory, else from the disk or built,
+        under the lock.
 
         Raises what the source deserves.
         """
@@ -92,7 +135,7 @@ class Kernel:
         with _transform_lock:
             found = self._ir if key is None else self._ir_cache.get(key)
             if found is None:
-                found = self._lower(call)
+                found = slots.template_store(self, call)
                 if key is None:
                     self._ir = found
                 else:
@@ -102,7 +145,8 @@ class Kernel:
                     self._ir_cache[key] = found
             return found
 
-    def _lower(self, call: CallShape | None) -> IRFunc:
+    def _lower(self, call: CallShape | None, bindings: CallBindings | None = None) -> IRFunc:
+        """Lowers the kernel; its names are looked up through `bindings`."""
         from tack.ir.pipeline import lower_checks  # the compiler loads with the first kernel called, not with `import tack`
         from tack.lang.ast_transform import lower_kernel
         from tack.lang.bindings import CallBindings
@@ -116,8 +160,9 @@ class Kernel:
         fn = self.__wrapped__
         self.lowerings += 1
         parsed = parse(fn, self._text, self.__name__, "kernel")
+        bindings = bindings or CallBindings(fn, self._namespace, self._meanings)
         try:
-            return lower_checks(lower_kernel(fn, parsed, CallBindings(fn, self._namespace, self._meanings), call))
+            return lower_checks(lower_kernel(fn, parsed, bindings, call))
         except RecursionError:
             raise fail(
                 UnsupportedSyntaxError,
@@ -147,6 +192,8 @@ class Kernel:
         """Drops what the fast path of the cache numbered `serial` knows of this kernel."""
         self.signatures.pop(serial, None)
         self.quick_call = _no_call_yet
+        if self.native is not None:
+            self.native.forget(serial)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters; `TypeError` names the kernel and what is wrong."""
@@ -195,8 +242,8 @@ def end_at_the_call(error: Exception) -> None:
         error.__traceback__ = None
 
 
-def _no_call_yet(_serial: int, _args: Any) -> bool:
-    return False
+def _no_call_yet(_serial: int, _args: Any) -> Any:
+    return MISS
 
 
 def _count(n: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from tack.errors import Source, Span, UnsupportedSyntaxError, fail
 from tack.lang.subset import scan
 
-__all__ = ["Parsed", "SourceText", "parse"]
+__all__ = ["Parsed", "SourceText", "parse", "written_lines"]
 
 _TRIES = 200  # ends of the function that are tried before the source is said not to match
 
@@ -98,6 +98,24 @@ def parse(fn: FunctionType, text: SourceText, kernel: str, what: str) -> Parsed:
     return parsed
 
 
+def written_lines(fn: FunctionType, text: SourceText) -> tuple[str, ...]:
+    """The function's own lines as far as they can be told without parsing; () where its source cannot be read.
+
+    Where they are those that `parse` finds, equal lines mean equal syntax trees.
+    """
+    start = text.first_line - 1
+    if start >= len(text.lines):
+        return ()
+    end = _block_end(text.lines, _last_line(fn, text), _indent(text.lines[start]))
+    return tuple(_trim(text.lines[start:end]))
+
+
+def _last_line(fn: FunctionType, text: SourceText) -> int:
+    """The number of the last line that has code of the function, one that there is."""
+    last = max((line for _, _, line in fn.__code__.co_lines() if line is not None), default=text.first_line)
+    return min(max(last, text.first_line), len(text.lines))
+
+
 def _find(fn: FunctionType, text: SourceText, kernel: str, what: str) -> tuple[ast.stmt, list[str], int]:
     """The function's tree, its own lines, and how many line numbers its tree's are ahead of their index in those lines."""
     start = text.first_line - 1
@@ -105,8 +123,7 @@ def _find(fn: FunctionType, text: SourceText, kernel: str, what: str) -> tuple[a
         raise _unreadable(fn, text, kernel, what)
     indent = _indent(text.lines[start])
     code = fn.__code__
-    last = max((line for _, _, line in code.co_lines() if line is not None), default=text.first_line)
-    end = min(max(last, start + 1), len(text.lines))
+    end = _last_line(fn, text)
     for _ in range(_TRIES):
         end = _block_end(text.lines, end, indent)
         block = text.lines[start:end]

@@ -187,6 +187,29 @@ class Backend:
         """`launch` of one variant, as a function of the arguments alone."""
         return partial(self.launch, variant)
 
+    def cache_target(self) -> tuple[str, ...] | None:
+        """What compiled code depends on besides the IR and this backend's `label`: part of the key of variants on the disk.
+
+        Code made for one target must run, with the same results, wherever the target is equal. None: variants are not kept.
+        """
+        return None
+
+    def variant_artifact(self, payload: Any) -> bytes | None:
+        """What of a payload that `build` has returned goes on the disk; None if it cannot be kept."""
+        raise NotImplementedError
+
+    def load_variant(self, ir_func: Any, artifact: bytes, effective_args: Any) -> Any:
+        """The payload that `build(ir_func, effective_args)` would return, made of its artifact by another process.
+
+        Runs no optimization and generates no code; leaves `ir_func` but its name, parameters and result unread where it can.
+        Raises any exception for an artifact that it cannot use: the variant is then compiled.
+        """
+        raise NotImplementedError
+
+    def native(self, variant: Any) -> Any:
+        """What the native entry needs to launch a variant (`cpu_entry.NativeCode`); None where Python launches it."""
+        return None
+
     def code(self, variant: Any, mode: str) -> str:
         """The generated code of a variant, in one of `code_modes`."""
         raise NotImplementedError

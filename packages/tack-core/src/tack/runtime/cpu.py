@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from tack import settings
-from tack.codegen.layout import pack_layout
+from tack.codegen.layout import CODE_VERSION, PackLayout, pack_layout
 from tack.ir.nodes import IRFunc
 from tack.ir.types import DTYPES
 from tack.runtime.backend import Backend, Capabilities, missing_dependency
+from tack.runtime.cache_format import dumps, joined, loads, split
 from tack.runtime.cpu_cost import Cost
-from tack.runtime.cpu_entry import CpuCode
+from tack.runtime.cpu_entry import CpuCode, NativeCode
 from tack.runtime.cpu_pool import Pool
 from tack.runtime.cpu_topology import default_threads
 from tack.runtime.kernel_utils import KernelVariant, new_kernel_cache, resolve_variant
@@ -58,8 +59,27 @@ class CpuBackend(Backend):
         from tack.runtime.cpu_jit import compile_module
 
         layout = pack_layout(func)
-        source = emit_module(func, layout)
-        return CpuCode(func, layout, source, compile_module(source, func.name), Cost(self.pool))
+        return CpuCode(func, layout, compile_module(emit_module(func, layout), func.name), Cost(self.pool))
+
+    def cache_target(self) -> tuple[str, ...]:
+        """LLVM's version, triple, processor, features, vector width, and the version of Tack's code generator."""
+        from tack.runtime.cpu_jit import target_key
+
+        return (*target_key(), CODE_VERSION)
+
+    def variant_artifact(self, payload: CpuCode) -> bytes:
+        """The object file, the functions it exports, and the layout of the pack but for the parameters."""
+        code: Any = payload.code
+        _, *parts = (getattr(payload.layout, field.name) for field in fields(PackLayout))
+        return joined(dumps((code.names, tuple(parts))), code.image)
+
+    def load_variant(self, ir_func: IRFunc, artifact: bytes, effective_args: Sequence[Any]) -> CpuCode:
+        """Links the object file."""
+        from tack.runtime.cpu_jit import load_object
+
+        head, image = split(artifact, 2)
+        names, parts = loads(head)
+        return CpuCode(ir_func, PackLayout(ir_func.params, *parts), load_object(image, names, ir_func.name), Cost(self.pool))
 
     def launch(self, variant: KernelVariant, args: Sequence[Any]) -> Any:
         """Runs a variant on checked arguments; the kernel's result, if it has one."""
@@ -69,11 +89,16 @@ class CpuBackend(Backend):
         """The function that runs a variant on checked arguments; it does not hold the device."""
         return variant.payload.launch
 
+    def native(self, variant: KernelVariant) -> NativeCode | None:
+        """The variant as the native entry launches it; None for one that it does not launch."""
+        return variant.payload.native(variant.ir)
+
     def code(self, variant: KernelVariant, mode: str) -> str:
         """LLVM IR before ("source") and after ("optimized") LLVM's passes, or assembly ("asm")."""
+        from tack.codegen.llvm_gen import emit_module
         from tack.runtime import cpu_jit
 
-        source: str = variant.payload.source
+        source = emit_module(variant.ir, variant.payload.layout)
         return source if mode == "source" else getattr(cpu_jit, mode)(source, variant.ir.name)
 
     def properties(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ shared, and every so many launches, so that a busy moment fixes nothing for good
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from time import perf_counter_ns
@@ -13,9 +14,10 @@ from typing import Any
 
 from tack.runtime.cpu_pool import Body, Pool
 
-__all__ = ["ALWAYS_SERIAL", "Cost", "fanout_cost"]
+__all__ = ["ALWAYS_SERIAL", "MEASURE_EVERY", "Cost", "fanout_cost"]
 
 ALWAYS_SERIAL = 2**63 - 1  # a limit that no launch exceeds
+MEASURE_EVERY = 64  # launches: how often one that is not shared is measured again; a power of two
 
 _SAMPLES = 8  # samples of a kernel kept; the oldest goes
 _FANOUT_SAMPLES = 15
@@ -40,15 +42,21 @@ def _low(samples: Sequence[float]) -> float:
 
 
 class Cost:
-    """The cost of one compiled kernel's iterations on one pool. Up to `serial_max` of them run serially and unmeasured."""
+    """The cost of one compiled kernel's iterations on one pool. Up to `serial_max` of them run serially and unmeasured.
 
-    __slots__ = ("_reach", "_samples", "pool", "serial_max")
+    `words` are for the native entry: `serial_max`, and how many more launches it may serve so before Python measures one. With one
+    thread there is nothing to decide.
+    """
+
+    __slots__ = ("_reach", "_samples", "pool", "serial_max", "words")
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self._samples: deque[float] = deque(maxlen=_SAMPLES)
         self._reach = 0
-        self.serial_max = ALWAYS_SERIAL if pool.threads == 1 else 1
+        alone = pool.threads == 1
+        self.serial_max = ALWAYS_SERIAL if alone else 1
+        self.words = array("q", [self.serial_max, ALWAYS_SERIAL if alone else MEASURE_EVERY - 1])
 
     def run(self, body: Body, count: int, pack: int, keep: Any) -> None:
         """Runs a launch of `count` iterations in the better way, and learns from it."""
@@ -67,7 +75,8 @@ class Cost:
             self._note(own, elapsed)
         each = self._per_iteration()
         if each:
-            self.serial_max = max(1, min(self._reach, int(worth / each)))
+            self.serial_max = self.words[0] = max(1, min(self._reach, int(worth / each)))
+        self.words[1] = MEASURE_EVERY - 1
 
     def _worth(self, expected: float) -> float:
         """How long a serial run must be expected to take to be worth sharing. The fan-out is measured when it first matters."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+from array import array
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,16 +18,19 @@ import numpy as np
 
 from tack.codegen.layout import PackLayout
 from tack.ir.facts import prints_of
-from tack.ir.nodes import IRFunc
+from tack.ir.nodes import Block, IRFor, IRFunc, IRWhile
 from tack.ir.types import BOOL, u64
+from tack.ir.walk import walk
 from tack.runtime import cpu_pool
-from tack.runtime.cpu_cost import Cost
+from tack.runtime.cpu_cost import MEASURE_EVERY, Cost
 from tack.runtime.cpu_print import Printer
 from tack.runtime.launch_checks import ranges_of_launch
 
-__all__ = ["CpuCode", "MachineCode"]
+__all__ = ["CpuCode", "MachineCode", "NativeCode"]
 
-_MEASURE_EVERY = 64  # launches: how often one that is not shared is measured again; a power of two
+# Nodes of a body without loops, times iterations: by the code alone too little to let other threads of Python run meanwhile, let
+# alone to share.
+_KEEP_NODES = 4096
 
 _Run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)  # both release the GIL while they run
 _Finish = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -36,6 +41,20 @@ class MachineCode(Protocol):
     """Loaded machine code, valid as long as the object lives."""
 
     def address(self, name: str) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NativeCode:
+    """A variant as the native entry launches it: addresses in `keep`, the `limits` of its `Cost`, and up to how many iterations
+    are so few that they neither need these nor let go of the interpreter's lock."""
+
+    enter: int
+    body: int
+    finish: int
+    layout: PackLayout
+    limits: array[int]
+    keeps: int
+    keep: Any
 
 
 class _Pack:
@@ -52,16 +71,35 @@ class CpuCode:
     """The payload of a CPU variant. `launch(args)` runs the kernel on checked arguments and returns when it has finished, with
     the kernel's result if it has one.
 
-    It raises `ValueError` for bounds that no launch can have. `source` is the LLVM IR that was compiled; `code` is machine code.
+    It raises `ValueError` for bounds that no launch can have. `code` is machine code, which takes arguments in a pack of this
+    `layout`.
     """
 
-    __slots__ = ("__weakref__", "code", "cost", "launch", "source")
+    __slots__ = ("__weakref__", "code", "cost", "launch", "layout")
 
-    def __init__(self, func: IRFunc, layout: PackLayout, source: str, code: MachineCode, cost: Cost) -> None:
-        self.source = source
+    def __init__(self, func: IRFunc, layout: PackLayout, code: MachineCode, cost: Cost) -> None:
+        self.layout = layout
         self.code = code
         self.cost = cost
         self.launch = _launcher(func, layout, code, cost)
+
+    def native(self, func: IRFunc) -> NativeCode | None:
+        """What the native entry needs of this code, made of `func`.
+
+        None for a kernel that prints, and for one whose prologue or result takes time that nobody knows, with the lock held.
+        """
+        outside = (*func.bound_prologue, *func.prologue, *func.epilogue)
+        if self.layout.prints or _has_loops(outside):
+            return None
+        nodes = sum(1 for _ in walk(func.loop.body))
+        keeps = 0 if _has_loops(func.loop.body) else _KEEP_NODES // max(1, nodes)
+        finish = 0 if self.layout.result is None else self.code.address("finish")
+        enter, body = self.code.address("enter"), self.code.address("body")
+        return NativeCode(enter, body, finish, self.layout, self.cost.words, keeps, self)
+
+
+def _has_loops(block: Block) -> bool:
+    return any(isinstance(node, IRFor | IRWhile) for node in walk(block))
 
 
 def _launcher(func: IRFunc, layout: PackLayout, code: MachineCode, cost: Cost) -> Callable[[Sequence[Any]], Any]:
@@ -76,6 +114,7 @@ def _launcher(func: IRFunc, layout: PackLayout, code: MachineCode, cost: Cost) -
     scope: dict[str, Any] = {
         "count": itertools.count(1).__next__, "error": struct.error, "free": [], "new": partial(_Pack, layout.size),
         "numbers": _numbers, "pack_into": struct.Struct(layout.format).pack_into, "pool": cpu_pool, "cost": cost,
+        "words": cost.words,
         "run": _Run(code.address("run")), "rest": partial(_run_rest, func, _Body(code.address("body")), cost, code),
         "printer": printer,
     }  # fmt: skip
@@ -93,7 +132,9 @@ def launch(args):
         pack_into(pack.buffer, 0, {listed})
     except error:
         pack_into(pack.buffer, 0, *numbers({listed}))
-    left = run(pack.address, cost.serial_max if count() & {_MEASURE_EVERY - 1} and pool.forced is None else 0)
+    left = run(
+        pack.address, cost.serial_max if count() & {MEASURE_EVERY - 1} and words[1] and pool.forced is None else 0
+    )
     if left:
         rest(left, pack, args)
     {"printer.check()" if printer else ""}

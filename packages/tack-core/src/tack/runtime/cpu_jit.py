@@ -23,20 +23,22 @@ __all__ = ["Code", "asm", "compile_module", "emit_object", "exported", "has_fma"
 
 _lock = hold_over_fork(2, threading.RLock())
 _serial = itertools.count()
+_LIBRARIES = 256  # of one linker; what it notes of a library, about 9 KB, is freed with the linker alone
 _DEFINED = re.compile(r"^define (?!internal)[^@\n]*@([\w.]+)\(", re.MULTILINE)
 
 
 class Code:
-    """Loaded machine code; `names` are its exported functions. The memory is freed with this object.
+    """Loaded machine code; `names` are its exported functions, `image` the object file. The memory is freed with this object.
 
     Freeing takes llvmlite's own lock alone, which it holds for each call.
     """
 
-    __slots__ = ("__weakref__", "_tracker", "names")
+    __slots__ = ("__weakref__", "_tracker", "image", "names")
 
-    def __init__(self, tracker: Any, names: tuple[str, ...]) -> None:
+    def __init__(self, tracker: Any, names: tuple[str, ...], image: bytes) -> None:
         self._tracker = tracker
         self.names = names
+        self.image = image
 
     def address(self, name: str) -> int:
         """Where the exported function `name` is; KeyError if there is none. Valid while this object lives."""
@@ -65,11 +67,12 @@ class _Jit:
         self.features = binding.get_host_cpu_features()
         self.triple = binding.get_process_triple()
         # JITLink lays an object out in one piece, as the small code model needs; for Windows LLVM has only the old linker.
-        windows = sys.platform == "win32"
-        self.code_model = "jitdefault" if windows else "small"
+        self.code_model = "jitdefault" if sys.platform == "win32" else "small"
         self.machine = self.new_machine(3)
         self.layout = str(self.machine.target_data)
-        self.linker = binding.create_lljit_compiler(self.new_machine(3), use_jit_link=not windows, suppress_errors=True)
+        version = ".".join(str(part) for part in binding.llvm_version_info)
+        self.target = (version, self.triple, self.cpu, self.features.flatten(), str(self._vector_bits()))
+        self._linker: Any = None
         self._builders: dict[int, Any] = {}
 
     def new_machine(self, opt: int) -> binding.TargetMachine:
@@ -79,9 +82,22 @@ class _Jit:
             features=self.features.flatten(),
             opt=opt,
             reloc="pic",
-            codemodel="small" if sys.platform != "win32" else "jitdefault",
+            codemodel=self.code_model,
             jit=True,
         )
+
+    def _vector_bits(self) -> int:
+        """The width of the processor's widest vector registers."""
+        has = self.features.get
+        return 512 if has("avx512f", False) else 256 if has("avx", False) else 128
+
+    def link(self, library: Any) -> Any:
+        """Links a `JITLibraryBuilder`; the tracker that keeps its code. A linker goes with the last of its libraries."""
+        number = next(_serial)
+        if number % _LIBRARIES == 0:
+            jit_link = self.code_model == "small"
+            self._linker = self.binding.create_lljit_compiler(self.new_machine(3), use_jit_link=jit_link, suppress_errors=True)
+        return library.link(self._linker, f"tack{number}")
 
     def optimize(self, module: binding.ModuleRef, opt: int) -> None:
         """Runs LLVM's pipeline of level `opt`."""
@@ -118,11 +134,9 @@ def has_fma() -> bool:
 
 
 def target_key() -> tuple[str, ...]:
-    """What machine code depends on besides its IR text: LLVM's version, triple, processor and features."""
+    """What machine code depends on besides its IR text: LLVM's version, triple, processor, features and vector width in bits."""
     with _lock:
-        jit = _jit()
-        version = ".".join(str(part) for part in jit.binding.llvm_version_info)
-        return version, jit.triple, jit.cpu, jit.features.flatten()
+        return _jit().target
 
 
 def exported(text: str) -> tuple[str, ...]:
@@ -163,10 +177,16 @@ def _compiled(jit: _Jit, text: str, kernel: str, opt: int) -> binding.ModuleRef:
     return module
 
 
-def emit_object(text: str, kernel: str = "", *, opt: int = 3) -> bytes:
-    """The object file of a module of LLVM IR text, for this processor. RuntimeError names the kernel and the lines at fault."""
+def emit_object(text: str, kernel: str = "", *, opt: int = 3, passes: bool = True) -> bytes:
+    """The object file of a module of LLVM IR text, for this processor. RuntimeError names the kernel and the lines at fault.
+
+    Without `passes` the text is only translated, by a code generator of level `opt`: a third of the time, for text that is written
+    as it shall run.
+    """
     with _lock:
         jit = _jit()
+        if not passes:
+            return jit.new_machine(opt).emit_object(_parse(jit, text, kernel))
         return jit.machine.emit_object(_compiled(jit, text, kernel, opt))
 
 
@@ -179,7 +199,7 @@ def load_object(data: bytes, names: Iterable[str], kernel: str = "") -> Code:
         for name in wanted:
             builder.export_symbol(name)
         try:
-            return Code(builder.link(jit.linker, f"tack{next(_serial)}"), wanted)
+            return Code(jit.link(builder), wanted, data)
         except RuntimeError as error:
             raise _failure(kernel, "load", str(error)) from None
 

@@ -17,6 +17,8 @@ from queue import SimpleQueue
 from time import perf_counter_ns
 from typing import Any
 
+from tack.runtime import native_mode
+
 __all__ = ["Body", "Forced", "Pool", "force_fanout"]
 
 Body = Callable[[int, int, int], object]  # (lo, hi, address of the pack)
@@ -47,9 +49,11 @@ def force_fanout(sizes: Sequence[int] = (1, 2, 3, 4, 5, 6, 7)) -> Iterator[Force
     """
     global forced
     before, forced = forced, Forced(sizes)
+    native_mode.hold()
     try:
         yield forced
     finally:
+        native_mode.release()
         forced = before
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from tack import settings
 from tack.errors import fail
 from tack.forks import hold_over_fork
 from tack.lang.array import Memory
+from tack.runtime import native_mode
 from tack.runtime.backend import Backend, missing_dependency
 from tack.runtime.buffers import HOST
 
@@ -118,6 +120,7 @@ class Device:
                 assert start is not None
                 self._backend = start(self.index, **self._options)
                 _started.add(self)
+                _say_default()
         return self._backend
 
     @staticmethod
@@ -139,10 +142,11 @@ class Device:
 
     def __enter__(self) -> Device:
         _active.stack.append(self)
+        native_mode.enter(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _active.stack.pop()
+        native_mode.leave(_active.stack.pop())
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.index}" if _KINDS[self.kind].numbered else self.kind
@@ -236,6 +240,7 @@ def set_default_device(device: Device | str) -> None:
     """Make a device the default of the process: where arrays are allocated and kernels without arrays run."""
     global _default
     _default = Device.of(device)
+    _say_default()
 
 
 def get_default_device() -> Device:
@@ -247,7 +252,26 @@ def get_default_device() -> Device:
     chosen = _default
     if chosen is None:
         chosen = _default = device(settings.DEVICE.read())
+        _say_default()
     return chosen
+
+
+def _say_default() -> None:
+    """Tells `native_mode` which device is the default, after that or the start of a device has changed."""
+    while True:
+        default = _default
+        started = default is not None and default in _started
+        native_mode.set_default(default, default._backend._cache.serial if default and started else native_mode.NONE)
+        if default is _default:
+            return
+
+
+def _after_fork() -> None:
+    native_mode.only(_active.stack)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def started_devices() -> list[Device]:

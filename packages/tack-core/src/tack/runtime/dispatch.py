@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tack.errors import fail
+from tack.hooks import slots
 from tack.lang.array import Array
 from tack.lang.call_shape import CallShape, describe_call
+from tack.lang.kernel import MISS
 from tack.lang.texture import Texture3D
-from tack.runtime import debug
+from tack.runtime import debug, native_entry, native_mode
 from tack.runtime.backend import Backend
 from tack.runtime.checked_launch import checked_call, raise_first_failure
 from tack.runtime.device import Device, get_default_device
@@ -33,16 +35,18 @@ def launch(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any
     """
     backend = get_default_device()._backend
     if not kwargs:
+        if kernel.native is not None:  # something about the call has kept the native entry from serving it
+            native_entry.describe_arrays(args)
         serial = backend._cache.serial
-        if kernel.quick_call(serial, args):
-            return None
-        variant = _fast_resolve(serial, kernel, args)
-        if variant is not None:
-            if variant.ir.result is not None:  # a quick call says only whether it has launched
-                return backend.launch(variant, args)
-            backend.launch(variant, args)
-            quicken(serial, kernel, args, backend.launcher(variant))
-            return None
+        result = kernel.quick_call(serial, args)
+        if result is not MISS:
+            return result
+        hit = _fast_resolve(serial, kernel, args)
+        if hit is not None:
+            result = backend.launch(hit.variant, hit.args)
+            quicken(serial, kernel, hit, backend)
+            return result
+    native_entry.check_setting()
     call = describe_call(kernel.param_names, kernel.bind(args, kwargs))
     backend = device_of_call(kernel, call)._backend
     return backend.launch(backend.resolve(kernel, call), call.args)
@@ -84,4 +88,5 @@ def device_of_call(kernel: Any, call: CallShape) -> Device:
     return first.device
 
 
+slots.launch_changed = lambda chosen: native_mode.set_launch(chosen is launch)
 debug.install(launch, launch_checked)

@@ -9,62 +9,113 @@ cache's serial number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tack.ir.facts import Dim, atomic_targets, ir_shape_deps, written_array_flags
 from tack.ir.nodes import IRFunc
 from tack.ir.resolve import dimension
-from tack.ir.types import ScalarType, i32, i64, integer_type_for_value, u64
+from tack.ir.types import i32, i64, integer_type_for_value, u64
 from tack.lang.array import Array
+from tack.lang.call_shape import CallShape
+from tack.lang.device_class import Template, is_device_object
 from tack.lang.texture import Texture3D
+from tack.runtime import native_entry
+from tack.runtime.backend import Backend
+from tack.runtime.launch_checks import check_full_workgroups
+from tack.runtime.template_layout import Layout, _template_layouts, layout_of, read_object
 from tack.runtime.variant_key import _disjoint_by_slots, overlap_partners
+from tack.runtime.warm_call import QuickCall, WarmCall, quick_call
 
 if TYPE_CHECKING:
     from tack.runtime.kernel_utils import KernelVariant
 
-__all__ = ["MAX_SIGNATURES", "Entry", "QuickCall", "_call_signature", "_fast_resolve", "quicken", "remember"]
-
-QuickCall = Callable[[int, Sequence[Any]], bool]  # (serial of the cache, arguments) -> whether it has launched
+__all__ = ["MAX_SIGNATURES", "Entry", "Hit", "_call_signature", "_fast_resolve", "_template_layouts", "quicken", "remember"]
 
 MAX_SIGNATURES = 256  # per kernel and backend; past it the kernel's entries are forgotten
 
+Signature = tuple[Any, ...]
+
 
 class Entry:
-    """What the calls of one signature share.
+    """What the calls of one signature share. Slots count the arguments of compiled code, in which objects are expanded.
 
-    `written` are the slots of arrays that the kernel may store to, each with the slots that it must not overlap for `noalias`.
-    `aligned` are the slots of arrays that atomics update, with the bits that their addresses may not have (M4). `dims` are the
-    sizes baked into the code. `variants` and `quick_calls` are keyed on disjointness, or on (disjointness, *sizes)
-    if there are any.
+    `layouts` are the plan by which objects are read: one for each argument given, None for one that is its own; no plan at all
+    where an object has no layout. `kinds` are the slots' parts of the signature. `written` are the
+    slots of arrays that the kernel may store to, each with the slots that it must not overlap for `noalias`. `aligned` are the
+    slots of arrays that atomics update, with the bits that their addresses may not have (M4). `dims` are the sizes baked into the
+    code, but for arrays that objects hold, whose shapes are in the signature (`held`: their slots). `variants` and `quick_calls`
+    are keyed on disjointness, or on (disjointness, *sizes) if there are any. No entry holds a class.
     """
 
-    __slots__ = ("aligned", "dims", "quick_calls", "variants", "written")
+    __slots__ = ("aligned", "dims", "held", "kinds", "layouts", "quick_calls", "variants", "written")
 
     def __init__(
         self,
+        layouts: Sequence[Layout | None] | None,
+        kinds: Sequence[Any],
+        held: Sequence[int],
         written: Sequence[tuple[int, tuple[int, ...]]],
         dims: Sequence[tuple[int, Dim]],
         aligned: Sequence[tuple[int, int]],
     ) -> None:
+        self.layouts = layouts
+        self.kinds = kinds
+        self.held = held
         self.written = written
         self.aligned = aligned
         self.dims = dims
         self.variants: dict[Any, KernelVariant] = {}
-        self.quick_calls: dict[Any, QuickCall] = {}
+        self.quick_calls: dict[Any, tuple[WarmCall, QuickCall]] = {}
 
     def key(self, args: Sequence[Any], disjoint: bool | None) -> Any:
         """The key of a call in `variants`."""
         return (disjoint, *(dimension(args[slot].shape, dim) for slot, dim in self.dims)) if self.dims else disjoint
 
+    def warm_call(self, args: Sequence[Any], disjoint: bool) -> WarmCall | None:
+        """What a call must be like to launch the variant that these arguments launch; None without a plan."""
+        if self.layouts is None:
+            return None
+        return WarmCall(
+            layouts=tuple(self.layouts),
+            kinds=tuple(self.kinds),
+            sizes=tuple((slot, dim, dimension(args[slot].shape, dim)) for slot, dim in self.dims),
+            shapes=tuple((slot, args[slot].shape) for slot in self.held),
+            written=tuple(slot for slot, _ in self.written),
+            aligned=tuple(self.aligned),
+            overlaps=tuple((slot, other) for slot, others in self.written for other in others),
+            disjoint=disjoint,
+        )
 
-def _call_signature(args: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The signature of a call: an array's `_sig`, `float`, or the type that an integer's value selects; None if undescribed."""
+
+class Hit(NamedTuple):
+    """A call that has been seen before: its variant and the arguments of compiled code, and where they were found."""
+
+    variant: KernelVariant
+    args: Sequence[Any]
+    entry: Entry
+    key: Any
+    disjoint: bool
+    entries: dict[Signature, Entry]
+
+
+def _call_signature(args: Sequence[Any]) -> Signature | None:
+    """The signature of a call: an array's `_sig`, `float`, or the type that an integer's value selects; None if undescribed.
+
+    An object of a device class is its layout (or its key, where it has none) and the parts of what it holds, with arrays' shapes.
+    """
+    found = _read_call(args)
+    return None if found is None else found[0]
+
+
+def _read_call(args: Sequence[Any]) -> tuple[Signature, Sequence[Any]] | None:
+    """The signature of a call and the arguments of compiled code, both from one look at each object."""
     signature: list[Any] = []
+    expanded: list[Any] | None = None
     add = signature.append
-    for arg in args:
+    for place, arg in enumerate(args):
         kind = type(arg)
         if kind is Array or kind is Texture3D:
             add(arg._sig)
@@ -72,13 +123,25 @@ def _call_signature(args: Sequence[Any]) -> tuple[Any, ...] | None:
             add(float)
         elif kind is int:
             add(i32 if -0x80000000 <= arg < 0x80000000 else _wide(arg))
-        elif isinstance(arg, (float, np.floating)):
-            add(float)
-        elif isinstance(arg, (int, np.integer, np.bool_)):
-            add(integer_type_for_value(int(arg)))
+        elif is_device_object(arg):
+            try:
+                found = _object_parts(*read_object(arg))
+            except TypeError:  # it cannot be an argument
+                return None
+            if found is None:
+                return None
+            expanded = list(args[:place]) if expanded is None else expanded
+            signature += found[0]
+            expanded += found[1]
+            continue
         else:
-            return None
-    return tuple(signature)
+            part = _scalar_part(arg)
+            if part is None:
+                return None
+            add(part)
+        if expanded is not None:
+            expanded.append(arg)
+    return tuple(signature), args if expanded is None else expanded
 
 
 def _wide(value: int) -> Any:
@@ -87,44 +150,111 @@ def _wide(value: int) -> Any:
     return u64 if 0 <= value < 2**64 else None
 
 
-def _fast_resolve(serial: int, kernel: Any, args: Sequence[Any]) -> KernelVariant | None:
-    """The variant of a call like one that the cache numbered `serial` has seen, its arrays checked.
+def _scalar_part(arg: Any) -> Any:
+    if isinstance(arg, (float, np.floating)):
+        return float
+    if isinstance(arg, (int, np.integer, np.bool_)):
+        return integer_type_for_value(int(arg))
+    return None
+
+
+def _object_parts(
+    layout: Layout | None, values: Sequence[Any], template: Template | None
+) -> tuple[list[Any], Sequence[Any]] | None:
+    """What an object adds to the signature, and the arguments that it becomes."""
+    parts: list[Any] = [layout if template is None else template.key]
+    for value in values:
+        kind = type(value)
+        if kind is Array:
+            parts += value._sig, value.shape  # its whole shape is in the key
+        elif kind is Texture3D:
+            parts.append(value._sig)
+        else:
+            part = _scalar_part(value)
+            if part is None:
+                return None
+            parts.append(part)
+    return parts, values
+
+
+def _fast_resolve(serial: int, kernel: Any, args: Sequence[Any]) -> Hit | None:
+    """What a call like one that the cache numbered `serial` has seen resolved: a hit, whose arguments have been checked.
 
     None sends the call to the slow path, which also raises whatever is wrong with it.
     """
     entries = kernel.signatures.get(serial)
     if entries is None:
         return None
-    entry = entries.get(_call_signature(args))
+    found = _read_call(args)
+    if found is None:
+        return None
+    entry = entries.get(found[0])
     if entry is None:
         return None
+    args = found[1]
     for slot, bits in entry.aligned:
         if args[slot]._buffer.address & bits:
             return None
     disjoint = _disjoint_by_slots(args, entry.written)
-    return entry.variants.get(entry.key(args, disjoint) if entry.dims else disjoint)
+    key = entry.key(args, disjoint) if entry.dims else disjoint
+    variant = entry.variants.get(key)
+    if variant is None or disjoint is None:
+        return None
+    if variant.requires_full_workgroups:
+        check_full_workgroups(variant, args)
+    return Hit(variant, args, entry, key, disjoint, entries)
 
 
-def remember(
-    serial: int, kernel: Any, template: IRFunc, args: Sequence[Any], variant: KernelVariant, overlap_matters: bool
-) -> None:
+def remember(serial: int, kernel: Any, template: IRFunc, call: CallShape, variant: KernelVariant, overlap_matters: bool) -> None:
     """Notes what a call of the cache numbered `serial` resolved, for later calls of its signature."""
-    signature = _call_signature(args)
-    if signature is None or None in signature:
+    parts: list[Any] = []
+    layouts: list[Layout | None] | None = []
+    kinds: list[Any] = []
+    held: list[int] = []
+    for place, arg in enumerate(call.given):
+        described = call.templates.get(place)
+        layout = None if described is None else layout_of(arg, described)
+        if described is None:
+            found = _read_call((arg,))
+        else:
+            found = _object_parts(layout, described.values, described if layout is None else None)
+        if found is None:
+            return
+        parts += found[0]
+        if described is None:
+            kinds += found[0]
+        else:
+            if layout is None:
+                layouts = None
+            elif not layout.fits(described.values):
+                return
+            held += [len(kinds) + k for k, value in enumerate(described.values) if type(value) is Array]
+            kinds += [v._sig if isinstance(v, Array | Texture3D) else _scalar_part(v) for v in described.values]
+        if layouts is not None:
+            layouts.append(layout)
+    if None in parts:
         return
+    signature = tuple(parts)
     entries = kernel.signatures.setdefault(serial, {})
     entry = entries.get(signature)
     if entry is None:
-        entry = _new_entry(template, args, overlap_matters)
+        entry = _new_entry(template, call.args, layouts, kinds, held, overlap_matters)
         if len(entries) >= MAX_SIGNATURES:
             entries.clear()
         entries[signature] = entry
-    disjoint = _disjoint_by_slots(args, entry.written)
+    disjoint = _disjoint_by_slots(call.args, entry.written)
     if disjoint is not None:
-        entry.variants[entry.key(args, disjoint)] = variant
+        entry.variants[entry.key(call.args, disjoint)] = variant
 
 
-def _new_entry(template: IRFunc, args: Sequence[Any], overlap_matters: bool) -> Entry:
+def _new_entry(
+    template: IRFunc,
+    args: Sequence[Any],
+    layouts: Sequence[Layout | None] | None,
+    kinds: Sequence[Any],
+    held: Sequence[int],
+    overlap_matters: bool,
+) -> Entry:
     slots = {param.name: slot for slot, param in enumerate(template.params)}
     arrays = [slot for slot, arg in enumerate(args) if isinstance(arg, Array)]
     flags = written_array_flags(template)
@@ -132,62 +262,21 @@ def _new_entry(template: IRFunc, args: Sequence[Any], overlap_matters: bool) -> 
     partners = overlap_partners(written, arrays if overlap_matters else [])
     sizes = ir_shape_deps(template)
     dims: list[tuple[int, Dim]] = [
-        (slots[name], dim) for name, dim in sizes if slots[name] in arrays
+        (slots[name], dim) for name, dim in sizes if slots[name] in arrays and slots[name] not in held
     ]  # a texture's signature has its extents
     aligned = tuple((slots[name], args[slots[name]].dtype.itemsize - 1) for name in atomic_targets(template))
-    return Entry(partners, dims, aligned)
+    return Entry(layouts, kinds, held, partners, dims, aligned)
 
 
-def quicken(serial: int, kernel: Any, args: Sequence[Any], launch: Callable[[Sequence[Any]], object]) -> None:
-    """Makes a call that `_fast_resolve` has just resolved the kernel's quick call; `launch` runs its variant."""
-    signature = _call_signature(args)
-    entry = kernel.signatures.get(serial, {}).get(signature)
-    if entry is None or signature is None:
-        return
-    disjoint = _disjoint_by_slots(args, entry.written)
-    key = entry.key(args, disjoint)
-    quick = entry.quick_calls.get(key)
-    if quick is None:
-        quick = entry.quick_calls[key] = _generate(serial, args, signature, entry, bool(disjoint), launch)
-    kernel.quick_call = quick
-
-
-def _generate(
-    serial: int,
-    args: Sequence[Any],
-    signature: Sequence[Any],
-    entry: Entry,
-    disjoint: bool,
-    launch: Callable[[Sequence[Any]], object],
-) -> QuickCall:
-    """The function of one signature and variant. Straight code costs a third of the loops over the arguments."""
-    scope: dict[str, Any] = {"Array": Array, "Texture3D": Texture3D, "launch": launch}
-    tests = [f"p{slot}.shape[{d}] != {args[slot].shape[d]}" for slot, d in entry.dims if isinstance(d, int)]
-    tests += [f"p{slot}.size != {args[slot].size}" for slot, d in entry.dims if d == "size"]
-    kinds: list[str] = []
-    for slot, part in enumerate(signature):
-        if isinstance(args[slot], Array | Texture3D):
-            scope[f"s{slot}"] = part
-            kinds.append(f"p{slot}.__class__ is not {args[slot].__class__.__name__} or p{slot}._sig is not s{slot}")
-        else:
-            kinds.append(f"p{slot}.__class__ is not float" if part is float else _integer_test(f"p{slot}", part))
-    tests = kinds + tests + [f"not p{slot}._buffer.writable" for slot, _ in entry.written]
-    tests += [f"p{slot}._buffer.address & {bits}" for slot, bits in entry.aligned]
-    lines = [f"if of != {serial} or len(args) != {len(args)}: return False"]
-    lines += [f"{', '.join(f'p{slot}' for slot in range(len(args)))}, = args"] if args else []
-    lines += [f"if {test}: return False" for test in tests]
-    overlaps = [f"(lo{w} < hi{o} and lo{o} < hi{w})" for w, others in entry.written for o in others]
-    if overlaps:
-        looked_at = sorted({slot for w, others in entry.written if others for slot in (w, *others)})
-        lines += ["try:", *(f" lo{slot}, hi{slot} = p{slot}._buffer.span" for slot in looked_at)]
-        lines += ["except TypeError: return False"]  # a buffer without a span
-        lines += [f"if {'' if disjoint else 'not'} ({' or '.join(overlaps)}): return False"]
-    lines += ["launch(args)", "return True"]
-    exec("def quick_call(of, args):\n " + "\n ".join(lines), scope)
-    return scope.pop("quick_call")  # left in its own globals it would be a cycle
-
-
-def _integer_test(name: str, type: ScalarType) -> str:
-    """Whether an argument is no `int` of which `type` is the type by value (T1)."""
-    below = {i32: "", i64: f" or {i32.min} <= {name} <= {i32.max}", u64: f" or {name} <= {i64.max}"}[type]
-    return f"{name}.__class__ is not int or not {type.min} <= {name} <= {type.max}{below}"
+def quicken(serial: int, kernel: Any, hit: Hit, backend: Backend) -> None:
+    """Makes a call that `_fast_resolve` has just resolved the kernel's quick call, and one that the native entry serves."""
+    known = hit.entry.quick_calls.get(hit.key)
+    if known is None:
+        warm = None if hit.variant.requires_full_workgroups else hit.entry.warm_call(hit.args, hit.disjoint)
+        if warm is None:
+            return
+        known = hit.entry.quick_calls[hit.key] = warm, quick_call(serial, warm, backend.launcher(hit.variant))
+    kernel.quick_call = known[1]
+    native_entry.add(kernel, serial, known[0], hit.variant, backend, hit.args)
+    if kernel.signatures.get(serial) is not hit.entries:  # forgotten meanwhile
+        kernel.forget_calls(serial)

@@ -6,14 +6,16 @@ Every backend shares it. Knows no vendor API: a backend compiles what it is give
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tack.hooks import slots
-from tack.ir.facts import atomic_targets, has_collectives, written_array_flags
+from tack.ir.facts import Dim, atomic_targets, has_collectives, ir_shape_deps, written_array_flags
 from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts, compile_ir
 from tack.ir.resolve import check_arrays
@@ -22,14 +24,14 @@ from tack.lang.call_shape import CallShape, describe_call
 from tack.lang.texture import Texture3D
 from tack.lang.type_inference import default_float, infer_param_types
 from tack.runtime.backend import Backend
+from tack.runtime.disk_cache import Built, variant_entry
 from tack.runtime.fast_path import _fast_resolve, remember
 from tack.runtime.launch_checks import (
-    check_atomic_alignment,
+    _check_call,
     check_atomic_dtypes,
     check_dtypes,
     check_prints,
     check_workgroup_support,
-    check_writable_arrays,
     warn_of_races,
 )
 from tack.runtime.variant_key import (
@@ -44,12 +46,21 @@ from tack.runtime.variant_key import (
 )
 
 __all__ = [
-    "KernelCache", "KernelVariant", "_KeyProbe", "_kernel_caches", "arrays_disjoint", "drop_variants", "kernel_cache_slot",
-    "kernel_variant_key", "new_kernel_cache", "resolve_variant", "shape_signature",
+    "KernelCache", "KernelVariant", "Origin", "_KeyProbe", "_kernel_caches", "arrays_disjoint", "drop_variants",
+    "kernel_cache_slot", "kernel_variant_key", "new_kernel_cache", "origins", "resolve_variant", "shape_signature",
 ]  # fmt: skip
 
 
-class KernelVariant:
+_SLOW = 0.5  # seconds: compilations that take longer say so
+
+
+class _Referable:
+    """What `KernelVariant` is, besides what it has: its attributes are those that the specification names."""
+
+    __slots__ = ("__weakref__",)
+
+
+class KernelVariant(_Referable):
     """One compiled specialization of a kernel.
 
     `ir`: what was compiled, after all passes. `payload`: what the backend's `build` returned. `written_arrays`: (index, name)
@@ -69,6 +80,18 @@ class KernelVariant:
         self.written_arrays = written_arrays
         self.has_textures = False
         self.dispatch_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a variant came from: the seconds it took to compile it, or to load it `from_disk`; `sizes` names those baked in."""
+
+    seconds: float
+    from_disk: bool
+    sizes: tuple[tuple[str, Dim], ...]
+
+
+origins: weakref.WeakKeyDictionary[KernelVariant, Origin] = weakref.WeakKeyDictionary()
 
 
 class KernelCache(weakref.WeakKeyDictionary[Any, dict[VariantKey, KernelVariant]]):
@@ -131,9 +154,10 @@ def resolve_variant(
     cache = backend._cache
     given = args.given if isinstance(args, CallShape) else args
     debug = isinstance(args, CallShape) and args.debug
-    variant = None if debug else _fast_resolve(cache.serial, kernel, given)
-    if variant is not None:
-        return variant
+    expanded = isinstance(args, CallShape) and args.templates  # objects were read, and must not be read again
+    hit = None if debug or expanded else _fast_resolve(cache.serial, kernel, given)
+    if hit is not None:
+        return hit.variant
     call = args if isinstance(args, CallShape) else describe_call(kernel.param_names, given)
     args = call.args + call.hidden
     template = kernel.template(call)
@@ -156,22 +180,47 @@ def resolve_variant(
     variant = slot.get(key)
     if variant is None:
         facts = CallFacts(params, shapes, default_float(args), disjoint, backend.capabilities.fma)
-        variant = slot[key] = _build_variant(backend, template, facts, args)
-    if not call.templates and not debug:  # what an object holds would be taken for the arguments themselves
-        remember(cache.serial, kernel, template, args, variant, specialize_disjoint)
-    check_writable_arrays(variant, args)
-    check_atomic_alignment(variant, args)
+        variant = slot[key] = _build_variant(backend, template, facts, args, key)
+    if not debug:
+        remember(cache.serial, kernel, template, call, variant, specialize_disjoint)
+        if key not in slot:  # dropped meanwhile
+            kernel.forget_calls(cache.serial)
+    _check_call(variant, args)
     return variant
 
 
-def _build_variant(backend: Backend, template: IRFunc, facts: CallFacts, args: Sequence[Any]) -> KernelVariant:
-    """Runs the passes and the backend's compiler. Two threads may do so for one key at once: either result is right."""
-    func = compile_ir(template, facts)
+def _build_variant(backend: Backend, template: IRFunc, facts: CallFacts, args: Sequence[Any], key: VariantKey) -> KernelVariant:
+    """Loads the variant from the disk, or runs the passes and the backend's compiler. Two threads may do so for one key at once:
+    either result is right."""
+    start = time.perf_counter()
+    entry = variant_entry(backend, template, key, facts)
+    built = None if entry is None else entry.load(args)
+    from_disk = built is not None
+    if built is None:
+        built = _compile(backend, template, facts, args)
+    seconds = time.perf_counter() - start
     flags = written_array_flags(template)
     written = tuple((slot, p.name) for slot, p in enumerate(facts.params) if p.is_array and flags[slot])
-    variant = KernelVariant(func, backend.build(func, args), written)
-    variant.requires_full_workgroups = has_collectives(template)
-    targets = atomic_targets(template)
-    variant.atomic_targets = tuple((slot, p.type.itemsize) for slot, p in enumerate(facts.params) if p.name in targets and p.type)
+    variant = KernelVariant(built.func, built.payload, written)
+    variant.requires_full_workgroups = built.requires_full_workgroups
+    variant.atomic_targets = built.atomic_targets
     variant.has_textures = any(param.texture is not None for param in facts.params)
+    origins[variant] = Origin(seconds, from_disk, ir_shape_deps(template))
+    if not from_disk:
+        _say_if_slow(template.name, seconds)
+        if entry is not None:
+            entry.save(built)
     return variant
+
+
+def _compile(backend: Backend, template: IRFunc, facts: CallFacts, args: Sequence[Any]) -> Built:
+    func = compile_ir(template, facts)
+    targets = atomic_targets(template)
+    aligned = tuple((slot, p.type.itemsize) for slot, p in enumerate(facts.params) if p.name in targets and p.type)
+    return Built(func, backend.build(func, args), has_collectives(template), aligned)
+
+
+def _say_if_slow(kernel: str, seconds: float) -> None:
+    """Tells who waits at a terminal what for."""
+    if seconds > _SLOW and sys.stderr is not None and sys.stderr.isatty():
+        print(f"tack: compiled kernel '{kernel}' in {seconds:.1f} s", file=sys.stderr)

@@ -5,6 +5,7 @@ Checks on every call are those that a signature cannot stand for; the others run
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,9 +28,17 @@ if TYPE_CHECKING:
     from tack.runtime.kernel_utils import KernelVariant
 
 __all__ = [
-    "check_atomic_alignment", "check_atomic_dtypes", "check_dtypes", "check_prints", "check_workgroup_launch",
+    "_check_call", "check_atomic_alignment", "check_atomic_dtypes", "check_dtypes", "check_full_workgroups", "check_prints",
+    "check_workgroup_launch",
     "check_workgroup_support", "check_writable_arrays", "ranges_of_launch", "warn_of_races",
 ]  # fmt: skip
+
+
+def _check_call(variant: KernelVariant, args: Sequence[Any]) -> None:
+    """What is checked of every call, warm or not: full workgroups, atomic alignment, read-only arrays."""
+    check_writable_arrays(variant, args)
+    check_atomic_alignment(variant, args)
+    check_full_workgroups(variant, args)
 
 
 def check_writable_arrays(variant: KernelVariant, args: Sequence[Any]) -> None:
@@ -75,13 +84,19 @@ def check_workgroup_launch(variant: KernelVariant, count: int) -> None:
         )
 
 
+def check_full_workgroups(variant: KernelVariant, args: Sequence[Any]) -> None:
+    """`check_workgroup_launch` for the range of a call, which only kernels whose lanes wait for each other are asked for."""
+    if variant.requires_full_workgroups:
+        check_workgroup_launch(variant, math.prod(map(len, ranges_of_launch(variant.ir, args))))
+
+
 def check_atomic_dtypes(capabilities: Capabilities, template: IRFunc, params: Sequence[IRParam]) -> None:
     """A1: `TypeError` for atomics on an array of a dtype that has none on the device."""
     types = {param.name: param.type for param in params if param.is_array}
-    for name, stmt in atomic_targets(template).items():
+    for name, span in atomic_targets(template).items():
         t = types[name]
         assert t is not None
-        require_atomic_dtype(capabilities, t, kernel=template.name, parameter=name, span=stmt.span)
+        require_atomic_dtype(capabilities, t, kernel=template.name, parameter=name, span=span)
 
 
 def check_atomic_alignment(variant: KernelVariant, args: Sequence[Any]) -> None:
