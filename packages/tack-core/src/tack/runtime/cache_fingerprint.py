@@ -190,7 +190,8 @@ def methods_of(cls: type) -> list[Func]:
 def _functions(cls: type) -> Iterator[tuple[int, str, Any]]:
     """Each name that is a device function in one of the places where attributes of the class are looked for, in all of them that
     have it: (place, name, what is there), since another thing hides a function, too."""
-    places = [vars(each) for each in (*cls.__mro__, *type(cls).__mro__)]
+    meta: type = type(cls)
+    places = [vars(each) for each in (*cls.__mro__, *meta.__mro__)]
     names = sorted({name for place in places for name, value in place.items() if _function(value) is not None})
     for name in names:
         for number, place in enumerate(places):

@@ -32,7 +32,8 @@ class Unstorable(Exception):
 # The order is part of the format: a row starts with the number of its class. Numbers 0 and 1 are tuple and dict.
 _CLASSES: tuple[type[Any], ...] = (
     nodes.IRConst, nodes.IRName, nodes.IRDimSize, nodes.IRLoad, nodes.IROp, nodes.IRCast, nodes.IRCond, nodes.IRLogic,
-    nodes.IRTextureSample, nodes.IRComponent, nodes.IRCheck, nodes.IRNonzero, nodes.IRAssign, nodes.IRStore, nodes.IRAtomic, nodes.IRDeclare,
+    nodes.IRTextureSample, nodes.IRComponent, nodes.IRCheck, nodes.IRNonzero, nodes.IRAssign, nodes.IRStore, nodes.IRAtomic,
+    nodes.IRDeclare,
     nodes.IRBarrier, nodes.IRBlockReduce, nodes.IREval, nodes.IRPrint, nodes.IRIf, nodes.IRRange, nodes.IRFor, nodes.IRWhile,
     nodes.IRBreak, nodes.IRContinue, nodes.IRRegion, nodes.IRLeave, nodes.IRParam, nodes.IRLocal, nodes.IRLocalArray,
     nodes.IRRank, nodes.IRSite, nodes.IRParallel, Span, IRTexture, ArrayUses, RacePair,

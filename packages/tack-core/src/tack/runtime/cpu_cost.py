@@ -44,8 +44,8 @@ def _low(samples: Sequence[float]) -> float:
 class Cost:
     """The cost of one compiled kernel's iterations on one pool. Up to `serial_max` of them run serially and unmeasured.
 
-    `words` are for the native entry: `serial_max`, and how many more launches it may serve so before Python measures one. With one
-    thread there is nothing to decide.
+    `words` are for the native entry: `serial_max`, and how many more launches it may serve so before Python measures one. With
+    one thread there is nothing to decide.
     """
 
     __slots__ = ("_reach", "_samples", "pool", "serial_max", "words")

@@ -180,8 +180,8 @@ def _compiled(jit: _Jit, text: str, kernel: str, opt: int) -> binding.ModuleRef:
 def emit_object(text: str, kernel: str = "", *, opt: int = 3, passes: bool = True) -> bytes:
     """The object file of a module of LLVM IR text, for this processor. RuntimeError names the kernel and the lines at fault.
 
-    Without `passes` the text is only translated, by a code generator of level `opt`: a third of the time, for text that is written
-    as it shall run.
+    Without `passes` the text is only translated, by a code generator of level `opt`: a third of the time, for text that is
+    written as it shall run.
     """
     with _lock:
         jit = _jit()
