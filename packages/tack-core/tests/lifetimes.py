@@ -163,7 +163,8 @@ def slope(left: list[Left], count: int) -> float:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs all kinds, or those chosen; the exit status is 1 if anything is left or memory grows by more than 0.2 KiB a thing."""
+    """Runs all kinds, or those chosen; the exit status is 1 if anything is left, or if the memory grows over the second half of a
+    run by more than a MiB and by more than 0.2 KiB a thing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000, help="things of each kind")
     parser.add_argument("--kind", choices=KINDS, action="append")
@@ -176,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
             left.append(each)
             print("  ", *each.counts, each.resident, flush=True)
         growth = slope(left, options.count)
-        wrong = len({each.counts for each in left}) > 1 or growth > 0.2
+        wrong = len({each.counts for each in left}) > 1 or growth * options.count / 2 > max(1024, 0.1 * options.count)
         print(f"   {growth:.3f} KiB more for each", "-- SOMETHING IS LEFT" if wrong else "")
         failed |= wrong
     return int(failed)

@@ -262,6 +262,22 @@ def test_what_a_device_bakes_in_is_named_by_its_own_cache() -> None:
     assert outcome(plain, case.kernel, case.args())[0] == (*key[:4], False)
 
 
+@pytest.mark.spec("cache-190")
+@pytest.mark.parametrize("name", ["fused", "volume"])
+def test_devices_that_share_a_disk_do_not_share_code(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are no caches of their own on the disk, so the keys there name what the devices' code depends on."""
+    (case,) = (case for case in CASES if case.name == name)
+    devices = [{"fma": fma, "supports_textures": hardware} for fma in (True, False) for hardware in (False, True)]
+    expected = [alone(case, case.args(), TextBackend(**device)) for device in devices]
+    assert len({repr(code) for _, code in expected}) > 1
+    monkeypatch.setenv("TACK_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TACK_CACHE", "write")
+    for round in range(2):
+        backends = [TextBackend(**device) for device in devices]
+        assert [alone(case, case.args(), backend) for backend in backends] == expected
+        assert any(backend.compiled for backend in backends) is (not round)
+
+
 @pytest.mark.spec("cache-041", "cache-161")
 @pytest.mark.parametrize("name", ["volume", "by_texture_of_object"])
 def test_sampling_by_hardware_is_in_the_key(name: str) -> None:
