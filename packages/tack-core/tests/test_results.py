@@ -181,6 +181,8 @@ def test_an_iteration_that_updates_what_is_returned_is_refused(before, body, at)
 def test_what_is_assigned_after_the_loop_may_be_returned_whatever_the_iterations_do_with_the_name():
     k = returning("float", "s += a[i]\na[i] = s", "a", "s = a[0] * 2\nreturn s", before="s = 1.0", loop="range(4)")
     assert result(k, of(np.float32, 3, 4, 5, 6)) == 8
+    k = returning("int", "s = 1\na[s] = s * 2", "a", "return s * 10 + a[1]", before="s = 7", loop="range(4)")
+    assert result(k, np.zeros(4, np.int64)) == 72  # an index and a value that name it are no update of it
 
 
 @pytest.mark.rule("K6")

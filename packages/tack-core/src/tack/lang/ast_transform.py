@@ -286,8 +286,9 @@ def _updated(statement: ast.stmt) -> set[str]:
         return {statement.target.id} if isinstance(statement.target, ast.Name) else set()
     if not isinstance(statement, ast.Assign):
         return set()
-    targets = {n.id for target in statement.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return targets & {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+    named = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+    stored = {n.id for n in named if isinstance(n.ctx, ast.Store)}
+    return stored & {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
 
 
 def _is_none(node: ast.expr | None) -> bool:
