@@ -180,7 +180,10 @@ class Writer:
         size = array.shape[k]
         if self.rng.random() < 0.3 and not self.nested:
             names = [f"{array.name}.shape[{k}]", f"{array.name}.shape[{k - len(array.shape)}]"]
-            return f"{self.expr(self.rng.choice(['i8', 'i32', 'i64', 'u16']), 1)} % {self.rng.choice(names)}"
+            self.nested += 1  # an index in an index, and so on, would never end
+            text = f"{self.expr(self.rng.choice(['i8', 'i32', 'i64', 'u16']), 1)} % {self.rng.choice(names)}"
+            self.nested -= 1
+            return text
         return self.small(size)
 
     # -------------------------------------------------------------------------------------------------- truth values
