@@ -58,7 +58,8 @@ class _Plan:
         self.objects: tuple[Callable[..., Any], bytes] | None = None
 
     def add(self, record: _Record) -> None:
-        """Puts a record before the others. One that another thread adds at the same time may be lost, and is added later."""
+        """Puts a record before the others. One that another thread adds at the same moment may be lost: its calls stay with
+        Python until they are resolved again."""
         self.records = (record, *self.records)[:MAX_RECORDS]
 
 
