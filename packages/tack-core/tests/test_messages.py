@@ -514,7 +514,7 @@ def test_sizes_of_ndindex(sizes, kind, words):
 @pytest.mark.rule("K1", "M1")
 def test_a_loop_variable_named_like_an_array():
     k = kernel_from("@tack.kernel\ndef k(x):\n    for x in range(3):\n        x[0] = 1\n")
-    refuses(TypeError, lambda: k(tack.zeros(2)), "'x' is a loop variable here and no array", "apart from the array", at="x")
+    refuses(TypeError, lambda: k(tack.zeros(2)), "'x' is a loop variable here and no array", "let no array have its name", at="x")
 
 
 # -------------------------------------------------------------------------------------------------------------- others

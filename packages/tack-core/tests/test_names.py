@@ -66,7 +66,7 @@ READ = {
     "global rebound": ("x[i] = «g(2)»", "g = print\n", TypeError, ("returns no value",)),
     "local as array": ("t = 1\n        x[i] = «t»[0]", "", TypeError, ("local 't' is a number and no array",)),
     "assigned array": ("x = 1\n        t = «x»[0]", "", TypeError, ("'x' holds a number here",)),
-    "loop variable as array": ("x[i] = «i»[0]", "", TypeError, ("'i' is a number and no array",)),
+    "loop variable as array": ("x[i] = «i»[0]", "", TypeError, ("'i' is a loop variable here and no array",)),
     "loop variable after": ("for k in range(3):\n            pass\n        x[i] = «k»", "", NameError, ("only inside its loop",)),
     "len of a number": ("x[i] = len(«n + 1»)", "", UNSUPPORTED, ("only arrays can be indexed or have a length",)),
     "size of a local": ("t = 1\n        x[i] = «t».shape[0]", "", TypeError, ("local 't' is a number",)),

@@ -271,10 +271,8 @@ class ExprLowering(ClassLowering):
                 last = ", ".join(str(extent - 1) for extent in bound.shape)
                 remedy = f"Its components are `{node.id}[{'0, 0' if len(bound.shape) == 2 else 0}]` to `{node.id}[{last}]`."
             elif node.id in self.scope.looping:
-                message, remedy = (
-                    f"'{node.id}' is a loop variable here and no array",
-                    "Name the loop variable apart from the array.",
-                )
+                message = f"'{node.id}' is a loop variable here and no array"
+                remedy = "Index an array by it, `a[i]`, and let no array have its name."
             elif node.id in self.scope.parsed.params:
                 message = f"'{node.id}' holds a number here (it is assigned, or was passed one), so it is no array"
                 if not self.scope.is_kernel:
