@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,16 @@ def places_of(func: IRFunc) -> dict[Source, int]:
     return {source: number for number, source in enumerate(dict.fromkeys(span.source for span in spans_of(func)))}
 
 
+def on_the_device(args: Sequence[Any]) -> list[Any]:
+    return [tack.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
 @pytest.mark.parametrize("stage", ["lowered", "debug", "typed"])
 @pytest.mark.parametrize("name", kernels.CALLS)
 def test_functions_come_back_as_they_were(name: str, stage: str) -> None:
     """Every node, fact and place; and whoever writes it again writes the same bytes."""
     kernel, args = getattr(kernels, name), kernels.CALLS[name]
-    call = describe_call(kernel.param_names, args)
+    call = describe_call(kernel.param_names, on_the_device(args))
     if stage == "typed":
         func = typed(kernel, args, fma=True)
     else:
@@ -77,7 +82,7 @@ def test_functions_come_back_as_they_were(name: str, stage: str) -> None:
 @pytest.mark.parametrize("name", kernels.CALLS)
 def test_a_template_that_was_read_compiles_to_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, args = getattr(kernels, name), kernels.CALLS[name]
-    expected, template = typed(kernel, args, fma=True), kernel.template(describe_call(kernel.param_names, args))
+    expected, template = typed(kernel, args, fma=True), kernel.template(describe_call(kernel.param_names, on_the_device(args)))
     places = places_of(template)
     back = loads_func(dumps_func(template, {}, places), list(places))
     monkeypatch.setattr(tack.Kernel, "template", lambda kernel, call: back)

@@ -144,7 +144,7 @@ def test_debug_and_plain_kernels_never_share_an_entry(project: Project) -> None:
         whole = project.run(main=MAIN)
         assert whole.answer == [1, 2, 3, 4]
     assert whole.from_disk
-    assert texts[0] == texts[1] and "index 3 is outside 'out', which has 3 elements, at i = 3." in texts[0]
+    assert texts[0] == texts[1] and "index 3 is outside 'out', which has 3 elements, at i = 3" in texts[0]
     assert f'File "{project.folder / "kernels.py"}", line 9' in texts[0] and "out[i] = bump(x[i])" in texts[0]
 
 

@@ -64,7 +64,7 @@ def bundle(path: str | os.PathLike[str] | None = None) -> int:
     if first is None:
         raise fail(
             RuntimeError,
-            f"There is nothing to bundle: {store.root} holds no entries of this version of Tack.",
+            f"There is nothing to bundle: {store.root} holds no entries of this version of Tack",
             remedy="Run the program once with TACK_CACHE=write.",
         )
     target = cache_bundle.bundle_path(store.root, store.fingerprint) if path is None else os.fspath(path)
@@ -137,7 +137,7 @@ def _folder() -> str:
 
     path = folder()
     if path is None:
-        raise fail(RuntimeError, "There is no disk cache: no home directory is known.", remedy="Set TACK_CACHE_DIR.")
+        raise fail(RuntimeError, "There is no disk cache: no home directory is known", remedy="Set TACK_CACHE_DIR.")
     try:
         reason = distrust(path)
     except FileNotFoundError:

@@ -190,16 +190,22 @@ def _check_kinds(func: IRFunc, uses: ArrayUses, arrays: set[str]) -> None:
                 TypeError, f"'{each.like}' is used as an array, but a number was passed for it", kernel=func.name,
                 span=each.span, remedy=f"Pass an array for '{each.like}'.",
             )  # fmt: skip
-    copied = {id(stmt.value) for stmt in (*func.bound_prologue, *func.prologue) if isinstance(stmt, IRAssign)}
     for name in uses.scalars:
-        if name.name in arrays and id(name) in copied and source_text(name) == name.name:
-            message, remedy = fixed_array(name.name)
-            raise fail(TypeError, message, kernel=func.name, span=name.span, remedy=remedy)
         if name.name in arrays:
+            if _is_assigned(func, name):
+                message, remedy = fixed_array(name.name)
+                raise fail(TypeError, message, kernel=func.name, span=name.span, remedy=remedy)
             raise fail(
                 TypeError, f"'{name.name}' is an array, but is used as a number", kernel=func.name, span=name.span,
                 remedy=f"Write an element, such as `{name.name}[i]`, or pass a number.",
             )  # fmt: skip
+
+
+def _is_assigned(func: IRFunc, name: IRName) -> bool:
+    """Whether `name` is the copy of a parameter that the kernel assigns (N5)."""
+    values = [stmt.value for stmt in (*func.bound_prologue, *func.prologue) if isinstance(stmt, IRAssign)]
+    copied = [value.span for value in values if isinstance(value, IRName) and value.name == name.name]
+    return name.span in copied and source_text(name) == name.name
 
 
 def _check_access(kernel: str, use: IRRank, rank: int, components: int) -> None:

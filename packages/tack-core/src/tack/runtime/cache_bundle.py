@@ -46,7 +46,7 @@ def write_bundle(path: str, fingerprint: str, entries: Iterable[tuple[str, bytes
     """Makes a bundle of (kind, key, payload), or replaces the one at `path`; the number of entries. `OSError` if it cannot."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise fail(FileNotFoundError, f"There is no directory {folder} for the bundle.")
+        raise fail(FileNotFoundError, f"There is no directory {folder} for the bundle")
     count = 0
 
     def parts() -> Iterator[bytes]:
@@ -79,12 +79,12 @@ def read_bundle(path: str, own: bool = False) -> bytes:
         if own:
             found = read_private(path)
             if found is None:
-                raise fail(PermissionError, f"The bundle {path} is not read: it is another user's, or others may write to it.")
+                raise fail(PermissionError, f"The bundle {path} is not read: it is another user's, or others may write to it")
             return found[0]
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        raise fail(FileNotFoundError, f"There is no bundle at {path}.", remedy="Make one with `tack cache bundle`.") from None
+        raise fail(FileNotFoundError, f"There is no bundle at {path}", remedy="Make one with `tack cache bundle`.") from None
 
 
 def unpack(data: bytes, path: str) -> Bundle:
@@ -92,9 +92,9 @@ def unpack(data: bytes, path: str) -> Bundle:
     view = memoryview(data)
     place = len(_MAGIC)
     if data[:place] != _MAGIC:
-        raise fail(ValueError, f"{path} is no bundle of Tack's disk cache.")
+        raise fail(ValueError, f"{path} is no bundle of Tack's disk cache")
     if len(data) < place + _DIGEST or sha256(view[:-_DIGEST]).digest() != data[-_DIGEST:]:
-        raise fail(ValueError, f"The bundle {path} is damaged.", remedy="Make it anew with `tack cache bundle`.")
+        raise fail(ValueError, f"The bundle {path} is damaged", remedy="Make it anew with `tack cache bundle`.")
     (length,) = _NAME.unpack_from(data, place)
     place += _NAME.size + length
     fingerprint = data[place - length : place].decode()
