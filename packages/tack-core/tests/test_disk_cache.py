@@ -127,6 +127,90 @@ def test_kernels_of_one_factory_keep_their_own_entries(project: Project) -> None
     assert len(entries(project, "ir")) == 2
 
 
+TWINS = """
+    import numpy as np
+    import tack
+
+    def made(number):
+        AMOUNT = tack.constant(number)
+
+        @tack.func
+        def amount():
+            return AMOUNT
+
+        @tack.device_class
+        class Has:
+            @tack.func
+            def amount(self):
+                return AMOUNT
+
+        class Holds:
+            def __init__(self, part):
+                self.part = part
+
+        return amount, Has, tack.device_class(Holds)
+
+    (f, A, H), (g, B, _) = made(1.0), made(2.0)
+
+    @tack.device_class
+    class Calls:
+        def __init__(self, amount):
+            self.amount = amount
+
+    def of_functions(f, g):
+        @tack.kernel
+        def kernel(x):
+            for i in range(x.shape[0]):
+                x[i] = f() + g() * 10.0
+        return kernel
+
+    def of_objects():
+        @tack.kernel
+        def kernel(a, b, x):
+            for i in range(x.shape[0]):
+                x[i] = a.amount() + b.amount() * 10.0
+        return kernel
+
+    def of_parts():
+        @tack.kernel
+        def kernel(a, b, x):
+            for i in range(x.shape[0]):
+                x[i] = a.part.amount() + b.part.amount() * 10.0
+        return kernel
+
+    def run(kernel, *args):
+        x = tack.zeros(1)
+        kernel(*args, x)
+        return x[0]
+
+    def answer():
+        return [{}]
+"""
+_PAIRS = {
+    "of_functions": ("run(of_functions(f, f))", "run(of_functions(f, g))", "run(of_functions(g, f))"),
+    "of_classes": ("run(of_objects(), A(), A())", "run(of_objects(), A(), B())", "run(of_objects(), B(), A())"),
+    "of_attributes": (
+        "run(of_objects(), Calls(f), Calls(f))",
+        "run(of_objects(), Calls(f), Calls(g))",
+        "run(of_objects(), Calls(g), Calls(f))",
+    ),
+    "of_parts": ("run(of_parts(), H(A()), H(A()))", "run(of_parts(), H(A()), H(B()))", "run(of_parts(), H(B()), H(A()))"),
+}
+
+
+@pytest.mark.spec("cache-195", "cache-196", "cache-198")
+@pytest.mark.parametrize("case", _PAIRS)
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_functions_of_equal_text_are_told_apart_by_which_are_the_same(
+    case: str, order: tuple[int, ...], project: Project
+) -> None:
+    """Two names of one function, then of two that differ in what their own names mean; within a process and after an edit."""
+    expected = [11, 21, 12]
+    assert project.run(main=TWINS.format(", ".join(_PAIRS[case][k] for k in order))).answer == [expected[k] for k in order]
+    for k in order:
+        assert project.run(main=TWINS.format(_PAIRS[case][k])).answer == [expected[k]]
+
+
 @pytest.mark.spec("cache-191", "cache-192")
 def test_debug_and_plain_kernels_never_share_an_entry(project: Project) -> None:
     """In either direction, and a checked kernel from the disk still names the access that it caught."""

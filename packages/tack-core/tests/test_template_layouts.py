@@ -347,6 +347,30 @@ def test_objects_that_no_layout_describes_are_still_read_right() -> None:
     assert len(k.signatures[get_backend()._cache.serial]) == 4
 
 
+def test_a_dict_of_the_users_own_kind_is_read_as_python_reads_it() -> None:
+    """Attributes come from what such a dict holds, not from its own way of handing items out, on the first call and later."""
+
+    class Own(dict[str, float]):
+        def __getitem__(self, name: str) -> float:
+            return 77.0
+
+    @tack.device_class
+    class Holds:
+        def __init__(self, offset):
+            self.offset = offset
+
+    @tack.kernel
+    def k(thing, out):
+        for i in range(out.shape[0]):
+            out[i] = thing.offset
+
+    odd, out = Holds(1.0), tack.zeros(1)
+    odd.__dict__ = Own(offset=9.0)
+    for thing, expected in [(odd, 9.0), *[(Holds(1.0), 1.0)] * 5, (odd, 9.0), (odd, odd.offset)]:
+        k(thing, out)
+        assert out[0] == expected
+
+
 def test_objects_in_random_states_compute_what_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers, through whichever path each call takes."""
     rng = random.Random(4)

@@ -18,7 +18,9 @@ from tack.runtime.cache_fingerprint import Print, Unstable, lines_of, method_pri
 
 __all__ = ["Name", "_Recorder", "_lookup"]
 
-Name = tuple[int | str, str, Print]  # (owner's number or object's path, dotted name, fingerprint)
+# (owner's number or object's path, dotted name, fingerprint and, of a device function, its number): functions of one fingerprint
+# may read names that mean different things, so it counts which of them are the same one.
+Name = tuple[int | str, str, Print]
 _MISSING = object()  # a part of the dotted name is not there
 
 
@@ -38,11 +40,11 @@ class _Recorder(CallBindings):
         self.objects: dict[str, Instance] = {}
         self._numbers: dict[FunctionType, int] = {}
         self._noted: set[tuple[Any, str]] = set()
-        self._own(kernel)
+        first = [self._own(kernel)]
         for thing in _instances(call):
             self.objects[thing.path] = thing
-            for func in (*methods_of(thing.cls), *thing.funcs.values()):
-                self._own(func)
+            first += [self._own(func) for func in (*methods_of(thing.cls), *thing.funcs.values())]
+        self.names.append((0, "", tuple(first)))
 
     def resolve(self, owner: FunctionType, dotted: str) -> Any:
         """`CallBindings.resolve`, noted."""
@@ -73,15 +75,15 @@ class _Recorder(CallBindings):
         except Exception:  # `Unstable`, or whatever an object of the user's says when it is looked at
             self.unstable = True
             return
-        self.names.append((where, name, mark))
         func = value.__func__ if isinstance(value, staticmethod) else value
-        if isinstance(func, Func):
-            self._own(func)
+        self.names.append((where, name, (*mark, self._own(func)) if isinstance(func, Func) else mark))
 
-    def _own(self, thing: Any) -> None:
-        if thing.__wrapped__ not in self._numbers:
-            self._numbers[thing.__wrapped__] = len(self.owners)
+    def _own(self, thing: Any) -> int:
+        """The number of an owner, a new one for one that has none."""
+        number = self._numbers.setdefault(thing.__wrapped__, len(self.owners))
+        if number == len(self.owners):
             self.owners.append(thing)
+        return number
 
     def sources(self) -> tuple[Source, ...]:
         """Where each owner stands; `Unstable` where a source cannot be read, or is more than its fingerprint tells."""
@@ -110,7 +112,9 @@ def _lookup(kernel: Any, call: CallShape | None, names: Sequence[Name]) -> _Reco
     From here on the kernel keeps these meanings (N6), as after a lowering of its own.
     """
     recorder = _Recorder(kernel, call)
-    for number, name in enumerate(names):
+    if recorder.names != list(names[:1]):
+        return None
+    for number, name in enumerate(names[1:], 1):
         where, dotted, _ = name
         try:
             if isinstance(where, str):

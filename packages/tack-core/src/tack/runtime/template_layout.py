@@ -102,7 +102,12 @@ class Reading:
         own = f"own{len(self.lines)}"
         if node.count is not None:
             self.lines.append(f"{own} = {thing}.__dict__")
-            self.test(" or ".join([f"len({own}) != {node.count}", *(f"{name!r} not in {own}" for name in node.private)]))
+            wrong = [
+                f"type({own}) is not dict",
+                f"len({own}) != {node.count}",
+                *(f"{name!r} not in {own}" for name in node.private),
+            ]
+            self.test(" or ".join(wrong))
         for name, place, role, what in node.reads:
             found = f"{own}[{name!r}]" if place == "dict" else f"{thing if place == 'slot' else f'type({thing})'}.{name}"
             self._attribute(found, role, what)
