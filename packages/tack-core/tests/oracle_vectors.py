@@ -69,11 +69,15 @@ class Vec(Several):
         return chain(self.parts, self.parts)
 
     def norm(self) -> Num:
-        return root(self.norm_sqr())
+        return root(self.floating().norm_sqr())
 
     def normalized(self) -> Vec:
         length = self.norm()
-        return Vec([part / length for part in self.parts])
+        return Vec([part / length for part in self.floating().parts])
+
+    def floating(self) -> Vec:
+        """T11: integers are converted before anything is computed of them."""
+        return Vec([part * 1.0 for part in self.parts], self.shape)
 
     def cross(self, other: Vec) -> Any:
         a, b = self.parts, other.parts
@@ -106,8 +110,9 @@ class Vec(Several):
         return chain(self.row(0), [-m if k % 2 else m for k, m in enumerate(minors)])
 
     def inverse(self) -> Vec:
-        n, whole = self.shape[0], self.determinant()
-        minors = [(i + j, self.without(j, i).determinant()) for i in range(n) for j in range(n)]
+        n, values = self.shape[0], self.floating()
+        whole = values.determinant()
+        minors = [(i + j, values.without(j, i).determinant()) for i in range(n) for j in range(n)]
         return Vec([(-m if k % 2 else m) / whole for k, m in minors], self.shape)
 
     def __matmul__(self, other: Vec) -> Any:

@@ -295,6 +295,7 @@ REFUSED = {
     "number as array": ("x[i] = f(i)", "@func\ndef f(a):\n    return «a»[0]\n", TypeError, "'a' holds a number here"),
     "literal as array": ("x[i] = f(3)", "@func\ndef f(a):\n    return «a».shape[0]\n", TypeError, "'a' holds a number here"),
     "element as array": ("x[i] = f(x[i])", "@func\ndef f(a):\n    return len(«a»)\n", TypeError, "'a' holds a number here"),
+    "typed value": ("x[i] = f(1)", "@func\ndef f(a) -> «f32»:\n    return a\n", UNSUPPORTED, "cannot be given a type"),
     "typed parameter": ("x[i] = f(1)", "@func\ndef f(a: «f32»):\n    return a\n", UNSUPPORTED, "cannot be given a type"),
     "a mistake inside": ("x[i] = f(1)", "@func\ndef f(a):\n    return a + «q»\n", NameError, "name 'q' is not defined"),
     "method of a parameter": ("x[i] = f(x)", "@func\ndef f(a):\n    return «a.sum()»\n", UNSUPPORTED, "no methods"),

@@ -500,3 +500,19 @@ def test_literal_vectors_stay_weak_through_functions() -> None:
     )
     found = value("a[i] * ([0.1, 0.2] if i == 0 else [1, 2])", x, out=tack.zeros(1, tack.dvec2))
     np.testing.assert_array_equal(found[0], np.array([0.1, 0.2]) * (1.0 / 3))
+
+
+@pytest.mark.rule("T11", "V1")
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.uint32, np.int64])
+def test_integers_become_floats_before_they_are_squared(dtype) -> None:
+    """Squares of integers would wrap (T4): norms and inverses compute in floats."""
+    high = min(np.iinfo(dtype).max, 40_000)
+    rows = np.array([[high, high // 2, 7], [3, 0, 4], [high, high, high], [0, 0, 1]], dtype)
+    a, exact = array(rows, tack.vec(3, dtype)), rows.astype(np.float64)
+    lengths = np.linalg.norm(exact, axis=1)
+    for text in ("a[i].norm()", "length(a[i])"):
+        np.testing.assert_allclose(value(text, a, out=four(tack.f32), length=tack.math.length), lengths, rtol=3e-7)
+    np.testing.assert_allclose(value("a[i].normalized()", a, out=three()), exact / lengths[:, None], rtol=5e-7)
+    square = np.array([[[high, 1], [1, high]]] * 4, dtype)
+    m, out = array(square, tack.mat(2, 2, dtype)), tack.zeros(4, tack.mat(2, 2, tack.f32))
+    np.testing.assert_allclose(value("a[i].inverse()", m, out=out), np.linalg.inv(square.astype(np.float64)), rtol=1e-6)

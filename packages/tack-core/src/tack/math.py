@@ -102,7 +102,7 @@ def cross(a, b):
 
 @_func
 def length(v):
-    """Euclidean length of a vector: `sqrt(dot(v, v))`. Components whose squares overflow give infinity."""
+    """Euclidean length of a vector, in floats: `v.norm()`. Components whose squares overflow give infinity."""
     return v.norm()
 
 

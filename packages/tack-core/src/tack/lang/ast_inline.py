@@ -287,19 +287,25 @@ def _breaks(statements: Sequence[ast.stmt]) -> bool:
 
 
 def check_annotations(lowering: InlineLowering, parsed: Parsed) -> None:
-    """Parameter annotations say something to the reader alone; one that is a Tack scalar type would promise more."""
+    """Annotations speak to the reader alone; one that is a Tack type would promise more. Of a kernel's value it does (K6)."""
     spec = parsed.node.args
     for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
-        note = argument.annotation
-        dotted = None if note is None else lowering.dotted(note)
-        if note is None or dotted is None:
-            continue
-        try:
-            found = lowering.bindings.resolve(lowering.scope.owner, dotted)
-        except LookupError:
-            continue
-        if isinstance(found, (ScalarType, VectorType, MatrixType)):
+        if argument.annotation is not None and _is_type(lowering, argument.annotation):
+            note = argument.annotation
             message = f"parameter '{argument.arg}' cannot be given a type: it has that of what is passed"
-            raise lowering.unsupported(
-                note, message, f"Declare a local: `{argument.arg}_: {ast.unparse(note)} = {argument.arg}`."
-            )
+            remedy = f"Declare a local: `{argument.arg}_: {ast.unparse(note)} = {argument.arg}`."
+            raise lowering.unsupported(note, message, remedy)
+    note = None if lowering.scope.is_kernel else parsed.node.returns
+    if note is not None and _is_type(lowering, note):
+        message = f"the value of {parsed.node.name}() cannot be given a type: it has that of what is returned"
+        raise lowering.unsupported(note, message, f"Leave the annotation out, and convert: `return {ast.unparse(note)}(...)`.")
+
+
+def _is_type(lowering: InlineLowering, note: ast.expr) -> bool:
+    """Whether an annotation names a Tack type."""
+    dotted = lowering.dotted(note)
+    try:
+        found = None if dotted is None else lowering.bindings.resolve(lowering.scope.owner, dotted)
+    except LookupError:
+        return False
+    return isinstance(found, (ScalarType, VectorType, MatrixType))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from tack.errors import Span
-from tack.ir.nodes import IRExpr, IROp
+from tack.ir.nodes import IRConst, IRExpr, IROp
 from tack.lang.ast_vector import VectorLowering
 from tack.lang.remedies import VECTOR_NAMES, did_you_mean
 from tack.lang.values import METHODS, Value, Vector, described
@@ -70,6 +70,8 @@ class MethodLowering(VectorLowering):
         return Vector((3,), (minor(1, 2), minor(2, 0), minor(0, 1)), span)
 
     def _alone(self, name: str, value: Vector, node: ast.Call, span: Span) -> Value:
+        if name in ("norm", "normalized", "inverse"):
+            value = self._floating(value, span)
         parts = value.components
         if name == "norm_sqr":
             return self._dot(parts, parts, span)
@@ -94,6 +96,12 @@ class MethodLowering(VectorLowering):
         everything = tuple(range(n))
         determinant = minors.determinant(everything, everything)
         return determinant if name == "determinant" else minors.inverse(determinant)
+
+    def _floating(self, value: Vector, span: Span) -> Vector:
+        """The components as floats, integers as the default float (T11), before they are multiplied: squares of integers wrap."""
+        one = IRConst(1.0, None, span)
+        parts = [self.temporary(_op("mul", span, each, one), "(component)") for each in value.components]
+        return Vector(value.shape, tuple(parts), span)
 
     def _dot(self, a: Row, b: Row, span: Span) -> IRExpr:
         """The sum of products of evaluated components."""
