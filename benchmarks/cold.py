@@ -30,7 +30,8 @@ NUMBA_LOOP = ("", "numba.prange(1, u.shape[0] - 1)", "        for j in range(1, 
 ROUNDS = 7
 
 
-def _sources(kind: str) -> dict[str, str]:
+def sources(kind: str) -> dict[str, str]:
+    """The modules with the kernels, by size, for "tack" or "numba"."""
     if kind == "tack":
         medium = MEDIUM.format(*TACK_LOOP).replace("            out", "        out").replace("F(4.0)", "4.0")
         head = "import tack\n\n\n@tack.kernel\n"
@@ -44,7 +45,8 @@ def _sources(kind: str) -> dict[str, str]:
     }
 
 
-def _arguments() -> dict[str, tuple[Any, ...]]:
+def arguments() -> dict[str, tuple[Any, ...]]:
+    """What the kernels are called with, by size."""
     random = np.random.default_rng(5)
     x, y, out = (random.random(64, dtype=np.float32) for _ in range(3))
     u, v = (random.random((16, 16), dtype=np.float32) for _ in range(2))
@@ -52,9 +54,14 @@ def _arguments() -> dict[str, tuple[Any, ...]]:
     return {"small": (x, y, out, 2.5), "medium": (u, v, 0.125), "large": (values, result, large.M, large.ISO)}
 
 
-def _load(folder: Path, name: str, text: str, attribute: str) -> Callable[..., Any]:
+def _written(folder: Path, name: str, text: str, attribute: str) -> Callable[..., Any]:
+    (folder / f"{name}.py").write_text(text)
+    return load(folder, name, attribute)
+
+
+def load(folder: Path, name: str, attribute: str) -> Callable[..., Any]:
+    """The function `attribute` of the module `name` in `folder`, which is imported anew."""
     path = folder / f"{name}.py"
-    path.write_text(text)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -63,7 +70,8 @@ def _load(folder: Path, name: str, text: str, attribute: str) -> Callable[..., A
     return getattr(module, attribute)
 
 
-def _first_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+def first_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    """Seconds of a call."""
     start = time.perf_counter()
     function(*arguments)
     return time.perf_counter() - start
@@ -98,22 +106,22 @@ def measure() -> dict[str, dict[str, float]]:
 
     import tack
 
-    arguments = _arguments()
-    tack_arguments = {k: tuple(tack.array(a) if isinstance(a, np.ndarray) else a for a in v) for k, v in arguments.items()}
-    times: dict[str, dict[str, list[float]]] = {k: {"tack": [], "llvm": [], "numba": []} for k in arguments}
+    data = arguments()
+    tack_arguments = {k: tuple(tack.array(a) if isinstance(a, np.ndarray) else a for a in v) for k, v in data.items()}
+    times: dict[str, dict[str, list[float]]] = {k: {"tack": [], "llvm": [], "numba": []} for k in data}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         warm = "import tack\n\n\n@tack.kernel\ndef warm(x):\n    for i in range(x.shape[0]):\n        x[i] = 1.0\n"
-        _load(folder, "warm_tack", warm, "warm")(tack.zeros(4))
+        _written(folder, "warm_tack", warm, "warm")(tack.zeros(4))
         numba.njit(lambda x: x[0] + 1.0)(np.zeros(4, np.float32))
         for turn in range(ROUNDS):
-            for size in arguments:
-                kernel = _load(folder, f"tack_{size}_{turn}", _sources("tack")[size], size)
-                times[size]["tack"].append(_first_call(kernel, tack_arguments[size]))
+            for size in data:
+                kernel = _written(folder, f"tack_{size}_{turn}", sources("tack")[size], size)
+                times[size]["tack"].append(first_call(kernel, tack_arguments[size]))
                 times[size]["llvm"].append(_bare_llvm(tack.inspect(kernel, *tack_arguments[size], mode="source")))
                 if turn < 3:
-                    peer = _load(folder, f"numba_{size}_{turn}", _sources("numba")[size], size)
-                    times[size]["numba"].append(_first_call(peer, arguments[size]))
+                    peer = _written(folder, f"numba_{size}_{turn}", sources("numba")[size], size)
+                    times[size]["numba"].append(first_call(peer, data[size]))
     return {size: {k: statistics.median(v) for k, v in row.items()} for size, row in times.items()}
 
 
