@@ -197,7 +197,7 @@ MISTAKES = (
     Mistake(_NAMES, "A local that is not assigned on every path", "if x[i] > 1:\n    y = 1.0\nout[i] = «y»",
             "y = 0.0\nif x[i] > 1:\n    y = 1.0\nout[i] = y", NameError, "local 'y' may be read before it is assigned: it is not when the condition on line 4", "Assign it a first value before."),
     Mistake(_NAMES, "A loop variable after its loop", "for k in range(3):\n    out[i] += k\nout[i] += «k»",
-            "last = 0\nfor k in range(3):\n    out[i] += k\n    last = k\nout[i] += last", NameError, "'k'", "inside the loop"),
+            "last = 0\nfor k in range(3):\n    out[i] += k\n    last = k\nout[i] += last", NameError, "'k'", "set it to `k` inside"),
     Mistake(_NAMES, "Calling NumPy", "out[i] = «np.sqrt(x[i])»", "out[i] = sqrt(x[i])", _UNSUPPORTED, "NumPy's `np.sqrt`",
             "Write sqrt(...)"),
     Mistake(_NAMES, "Calling a plain Python function",

@@ -164,7 +164,7 @@ def test_a_value_that_nobody_uses_is_checked_too() -> None:
     @tack.kernel
     def unused(x, out, n):
         for i in range(out.shape[0]):
-            x[i + n]
+            float(x[i + n])
             y = x[i + n]
             out[i] = 1.0
 

@@ -153,7 +153,7 @@ def test_conditions_loops_and_regions_of_the_prologue_go_whole():
 
 @pytest.mark.rule("K1")
 def test_dead_statements_of_the_prologue_stay_to_be_checked():
-    func = kernel("x, out", ["n = x.shape[0]", "dead = n + x[0]", "x[1]", "for i in range(n):", "    out[i] = 1"])
+    func = kernel("x, out", ["n = x.shape[0]", "dead = n + x[0]", "float(x[1])", "for i in range(n):", "    out[i] = 1"])
     assert assigned_names(func.prologue) == {"n", "dead"} and len(func.prologue) == 3
 
 

@@ -295,7 +295,7 @@ def test_an_assignment_to_several_names_says_what_its_value_is(body, words):
         ("out[i] = tack.zeros(3)", "tack.zeros(3)", UNSUPPORTED, ("a function for Python", "tack.local_array(dtype, n)")),
         ("tack.set_debug(True)", "tack.set_debug(True)", UNSUPPORTED, ("a function for Python", "before the launch")),
         ("out[i] = x.sum()", "x.sum()", UNSUPPORTED, ("arrays have no methods in kernels", "Loop over the elements")),
-        ("out[i] = x.astype(np.float32)", "x.astype(np.float32)", UNSUPPORTED, ("no methods", "tack.f32(a[i])")),
+        ("out[i] = x.astype(np.float32)", "x.astype(np.float32)", UNSUPPORTED, ("no methods", "tack.f32(x[i])")),
         ("x.append(3)", "x.append(3)", UNSUPPORTED, ("arrays have no methods", "Arrays keep their size")),
         ("out[i] = x.nope()", "x.nope()", TypeError, ("'x' has no 'nope': an array was passed for it", "shape, ndim and size")),
         ("out[i] = x.size()", "x.size()", TypeError, ("`x.size` is no function", "Leave the parentheses out.")),

@@ -242,7 +242,7 @@ def test_a_literal_that_does_not_fit_is_typed_by_value():
     assert value("a[i] + 4294967296", of(np.uint32, 1)) == [2**32 + 1]
     assert value("a[i] + (-1)", of(np.uint32, 0)) == [-1]  # u32 with i32 is i64
     assert value("a[i] * 747796405", of(np.uint32, 3)) == [3 * 747796405 % 2**32]
-    refused(TypeError, "a[i] + (-1)", of(np.uint64, 0), at="a[i] + (-1)", words=["tack.u64(-1)"])
+    refused(TypeError, "a[i] + (-1)", of(np.uint64, 0), at="a[i] + (-1)", words=["tack.i64(a[i])"])
     refused(TypeError, "a[i] + 9223372036854775808", of(np.int64, 0), at="a[i] + 9223372036854775808", words=["tack.u64(a[i])"])
     refused(TypeError, "a[i] + 18446744073709551616", of(np.int64, 0), at="a[i] + 18446744073709551616", words=["tack.u64"])
 
@@ -304,6 +304,7 @@ def test_integer_promotion(pair, result):
             signed = "a[i]" if left[0] == "i" else "b[i]"
             words = [f"tack.{left}", f"tack.{right}", f"tack.u64({signed})"]
             refused(TypeError, "a[i] + b[i]", a, b, at="a[i] + b[i]", words=words)
+            words[2] = f"tack.i64({'b[i]' if left[0] == 'i' else 'a[i]'})"  # -1 stays less than 0
             refused(TypeError, "a[i] < b[i]", a, b, at="a[i] < b[i]", words=words)
             continue
         wide = np.uint64 if result == "u64" else np.int64

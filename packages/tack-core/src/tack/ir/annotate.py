@@ -151,9 +151,14 @@ class _Annotator(Expressions):
         name = self.locals[node.name].source_name
         other = next((c for c in self.by_local[node.name] if c.assign is not node and _unsigned(c.type)), None)
         where = line_of(other.assign.span) if other is not None else "elsewhere"
+        remedy = f"Write `tack.u64({source_text(node.value)})`."
+        if isinstance(given, Lit) and given.low < 0:  # as u64 it would be another number
+            remedy = "Write smaller integers, or use two names."
+            if other is not None and isinstance(other.type, ScalarType):
+                remedy = f"Write `tack.i64({source_text(other.assign.value)})` {where}, if its values are below 2**63."
         raise fail(
             TypeError, f"'{name}' is assigned {type_name(given)} here and {u64} {where}: no integer type holds both",
-            kernel=self.kernel, span=node.span, remedy=f"Write `tack.u64({source_text(node.value)})`.",
+            kernel=self.kernel, span=node.span, remedy=remedy,
         )  # fmt: skip
 
     def _store(self, node: IRStore) -> IRStore:

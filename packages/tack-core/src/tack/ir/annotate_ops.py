@@ -12,7 +12,19 @@ from tack.ir.literals import TRUTH, Lit, fold, hull, literal_type, of_type, rang
 from tack.ir.nodes import IRCast, IRCheck, IRCond, IRConst, IRDimSize, IRExpr, IRLoad, IRLogic, IRName, IROp, IRTextureSample
 from tack.ir.ops import OPS
 from tack.ir.types import BOOL, DTYPES, WEAK_FLOAT, WEAK_INT, ScalarType, f32, i32, i64
-from tack.ir.typing_errors import conflict, needs_integer, refusal, source_text, symbol, too_large, type_name
+from tack.ir.typing_errors import (
+    ARM,
+    EXPONENT,
+    NEGATED,
+    conflict,
+    needs_integer,
+    operand_text,
+    refusal,
+    source_text,
+    symbol,
+    too_large,
+    type_name,
+)
 from tack.ir.typing_rules import (
     AType,
     Conflict,
@@ -237,11 +249,11 @@ class Expressions:
         left, right = self.expr(node.left), self.expr(node.right)
         for side, given in ((node.left, left), (node.right, right)):
             if given.type is not BOOL:
-                a, b = source_text(node.left), source_text(node.right)
+                a, b = operand_text(node.left, ARM), operand_text(node.right, ARM)
                 chosen = f"{a} if {a} else {b}" if node.op == "or" else f"{b} if {a} else {a}"
                 raise refusal(
                     self.kernel, side, f"`{node.op}` used as a value takes truth values, not {type_name(self.abstract(given))}",
-                    f"Write `{chosen}`.",
+                    f"Write `({chosen})`.",
                 )  # fmt: skip
         return IRLogic(node.op, left, right, BOOL, node.span)
 
@@ -324,8 +336,8 @@ class Expressions:
             if t is not None and t.is_float:
                 raise needs_integer(self.kernel, given, f"an operand of `{symbol(node.op)}`", t)
         if node.op == "invert" and args[0].type is BOOL:
-            text = source_text(node.args[0])
-            raise refusal(self.kernel, node, "`~` of a truth value", f"Write `not {text}`.")
+            text = operand_text(node.args[0], NEGATED)
+            raise refusal(self.kernel, node, "`~` of a truth value", f"Write `(not {text})`.")
         types = [self.abstract(arg) for arg in args]
         t = self._common(node, f"`{symbol(node.op)}`", node.args, types)
         if t is WEAK_INT or t is BOOL:
@@ -444,10 +456,9 @@ class Expressions:
         base, power = self.coerce(base, t), types[1]
         if t.is_int:
             if isinstance(power, Lit) and power.low < 0:
-                raise refusal(
-                    self.kernel, node.args[1], f"the integer power {power.low} is negative",
-                    f"Write `float({source_text(node.args[0])}) ** {source_text(node.args[1])}` for a fraction.", ValueError,
-                )  # fmt: skip
+                remedy = f"Write `float({source_text(node.args[0])}) ** {operand_text(node.args[1], EXPONENT)}` for a fraction."
+                message = f"the integer power {power.low} is negative"
+                raise refusal(self.kernel, node.args[1], message, remedy, ValueError)
             exponent = self.coerce(exponent, i32) if exponent.type is BOOL else self.alone(exponent)
             return IROp("pow", (base, exponent), t, node.span)
         if isinstance(power, Lit) and exponent.__class__ is IRConst and power.low in _POWERS:

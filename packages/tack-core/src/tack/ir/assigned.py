@@ -236,7 +236,8 @@ class _Checker:
             message = f"local array '{name}' is used where it may not be declared{when}"
             raise fail(NameError, message, kernel=self.func.name, span=span, remedy="Declare it before, on every path.")
         if why.startswith("it was"):
-            message, remedy = f"'{name}' is read where {why}", "Copy it to another local inside the loop."
+            message = f"'{name}' is read where {why}"
+            remedy = f"Assign a local before the loop, set it to `{name}` inside, and read that local."
         elif why:
             message = f"local '{name}' may be read before it is assigned: it is not when {why}"
             remedy = "Assign it a first value before."

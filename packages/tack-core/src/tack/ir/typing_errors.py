@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 from tack.errors import Span, fail
 from tack.ir.literals import Lit, literal_type
-from tack.ir.nodes import IRConst, IRExpr, IRName
+from tack.ir.nodes import IRConst, IRExpr, IRName, IROp
 from tack.ir.ops import OPS
-from tack.ir.types import WEAK_FLOAT, ScalarType, u64
+from tack.ir.types import WEAK_FLOAT, ScalarType, i64, u64
 from tack.ir.typing_rules import AType
 
 __all__ = [
-    "bound_needs_integer", "by_value", "conflict", "dimensions", "fixed_array", "line_of", "needs_integer", "refusal",
-    "source_text", "symbol", "too_large", "type_name", "unpacked",
+    "ARM", "EXPONENT", "NEGATED", "bound_needs_integer", "bracketed", "by_value", "conflict", "dimensions", "fixed_array",
+    "line_of", "needs_integer", "operand_text", "refusal", "source_text", "symbol", "too_large", "type_name", "unpacked",
 ]  # fmt: skip
 
 
@@ -29,6 +30,27 @@ def source_text(node: IRExpr) -> str:
     if isinstance(node, IRName):
         return node.name
     return str(node.value) if isinstance(node, IRConst) else "..."
+
+
+# How tightly an expression must bind to stand without parentheses: as an arm of `a if b else c`, after `not`, after `**`; 9 is
+# what stands anywhere.
+ARM, NEGATED, EXPONENT = 1, 2, 5
+_BINDING: dict[type[ast.AST], int] = {ast.IfExp: 0, ast.Lambda: 0, ast.BoolOp: 1, ast.Compare: 3, ast.BinOp: 4, ast.UnaryOp: 5}
+
+
+def bracketed(text: str, least: int = 9) -> str:
+    """An expression's text, in parentheses unless it binds as tightly as `least`: what is outside it is no part of its text."""
+    try:
+        node = ast.parse(f"({text})", mode="eval").body
+    except SyntaxError:
+        return f"({text})"
+    binding = 2 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else _BINDING.get(type(node), 9)
+    return text if binding >= least else f"({text})"
+
+
+def operand_text(node: IRExpr, least: int = 9) -> str:
+    """What the user wrote for an expression, as an operand in what a remedy shows."""
+    return bracketed(source_text(node), least)
 
 
 def type_name(t: AType) -> str:
@@ -84,11 +106,22 @@ def conflict(kernel: str, node: IRExpr, what: str, args: Sequence[IRExpr], types
     signed = next((i for i, t in enumerate(resolved) if t is not None and t.signed), None)
     if signed is None:
         return too_large(kernel, node, types)
-    unsigned = next((t for t in resolved if t is u64), u64)
-    return refusal(
-        kernel, node, f"{what} of {type_name(types[signed])} and {unsigned}: no integer type holds the values of both",
-        f"Write `tack.u64({source_text(args[signed])})`.",
-    )  # fmt: skip
+    negative, remedy = _is_negative(types[signed]), f"Write `tack.u64({source_text(args[signed])})`."
+    if negative or (isinstance(node, IROp) and OPS[node.op].rule == "compare"):  # where u64 would change the value unseen
+        large = [k for k, t in enumerate(types) if isinstance(t, Lit) and t.high > i64.max]
+        wide = next((k for k, t in enumerate(resolved) if t is u64), None)
+        if wide is not None and not large:
+            remedy = f"Write `tack.i64({source_text(args[wide])})`, if its values are below 2**63."
+        elif negative:
+            remedy = "Write smaller integers, or floats."
+        else:
+            remedy = f"{remedy.removesuffix('.')}, if it is never negative."
+    message = f"{what} of {type_name(types[signed])} and {u64}: no integer type holds the values of both"
+    return refusal(kernel, node, message, remedy)
+
+
+def _is_negative(t: AType) -> bool:
+    return isinstance(t, Lit) and t.low < 0
 
 
 def too_large(kernel: str, node: IRExpr, types: Sequence[AType]) -> Exception:
@@ -96,7 +129,7 @@ def too_large(kernel: str, node: IRExpr, types: Sequence[AType]) -> Exception:
     lits = [t for t in types if isinstance(t, Lit) and literal_type(t) is None]
     low, high = (lits[0].low, lits[0].high) if lits else (0, 0)
     if low < high and literal_type(Lit(low, low)) is not None and literal_type(Lit(high, high)) is not None:
-        return refusal(kernel, node, f"no integer type holds both {low} and {high}", f"Write `tack.u64({low})`.")
+        return refusal(kernel, node, f"no integer type holds both {low} and {high}", "Write smaller integers, or floats.")
     shown = high if high > u64.max else low
     return refusal(
         kernel, node, f"the integer {shown} does not fit any integer type (the greatest is tack.u64)",

@@ -12,6 +12,7 @@ from typing import Any
 from tack.ir.nodes import IRConst, IRExpr, IRName, IROp
 from tack.ir.ops import MATH_NAMES, OPS
 from tack.ir.types import DTYPES, ELEMENT_TYPES, ElementType, MatrixType, ScalarType, VectorType, mat, vec
+from tack.ir.typing_errors import bracketed
 from tack.lang.ast_expr import ExprLowering
 from tack.lang.ast_print import lower_print
 from tack.lang.ast_texture import lower_sample
@@ -19,7 +20,7 @@ from tack.lang.bindings import UNBOUND, builtin_name, math_name
 from tack.lang.constant import Constant
 from tack.lang.func import Func
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
-from tack.lang.remedies import BUILTINS, HELPERS, did_you_mean, from_library, numpy_remedy
+from tack.lang.remedies import BUILTINS, CLASS_METHOD, HELPERS, did_you_mean, from_library, numpy_remedy
 from tack.lang.values import METHODS, Value, Vector
 
 __all__ = ["CallLowering"]
@@ -223,7 +224,11 @@ class CallLowering(ExprLowering):
         return self.unsupported(node, f"{what} cannot be called in kernels", remedy)
 
     def _refused_object(self, node: ast.Call, dotted: str, value: Any) -> Exception:
-        remedy = numpy_remedy(value, MATH_NAMES)
+        if isinstance(getattr(value, "__func__", None), Func):
+            message = f"kernels do not see `{dotted}`, a class method"
+            return self.error(TypeError, node.func, message, CLASS_METHOD)
+        given = ast.unparse(node.args[0]) if len(node.args) == 1 else "x"
+        remedy = numpy_remedy(value, MATH_NAMES, given, bracketed(given))
         if remedy is not None and dotted in INTRINSICS:
             remedy = f"Write tack.math.{dotted}(...): here, the name stands for NumPy's."
         if remedy is not None:

@@ -11,11 +11,12 @@ from typing import Any
 
 from tack.errors import Span
 from tack.ir.nodes import IRConst, IRExpr, IRName
+from tack.ir.types import ScalarType
 from tack.lang.array import Array
 from tack.lang.constant import Constant
 from tack.lang.device_class import Instance, is_number, iterated
 from tack.lang.func import Func
-from tack.lang.remedies import ARRAY_NAMES, did_you_mean, listed
+from tack.lang.remedies import ARRAY_NAMES, CLASS_METHOD, did_you_mean, listed, numpy_remedy
 from tack.lang.texture import Texture3D
 from tack.lang.values import Value
 from tack.lang.vector_methods import MethodLowering
@@ -76,6 +77,8 @@ class ClassLowering(MethodLowering):
         return self._found(owner, func, self.bindings.method(owner, func.attr))
 
     def _found(self, owner: Instance, node: ast.Attribute, found: Any) -> tuple[Func, Instance | None]:
+        if isinstance(found, classmethod):
+            raise self._class_method(owner, node)
         static = isinstance(found, staticmethod)
         func: Any = found.__func__ if static else found  # pyright: ignore
         if isinstance(func, Func) and node.attr not in owner.nested:
@@ -140,6 +143,10 @@ class ClassLowering(MethodLowering):
         """The value of a `tack.constant`."""
         return self.literal(value.value, None if value.dtype is None else value.dtype.scalar, self.span(node))
 
+    def lookup(self, node: ast.expr) -> Any:
+        """What a dotted name means outside the kernel."""
+        raise NotImplementedError
+
     def object_is_no_value(self, owner: Instance, node: ast.expr) -> Exception:
         """An object where a number or an array is needed."""
         message = f"'{owner.path}' is an object of class {owner.cls.__name__} and no value"
@@ -172,6 +179,13 @@ class ClassLowering(MethodLowering):
         if array and name in SIZES:
             return self.error(TypeError, place, f"`{shown}.{name}` is no function", "Leave the parentheses out.")
         remedy = ARRAY_NAMES.get(name) or did_you_mean(name, SIZES)
+        if name == "astype" and call is not None and call.args and isinstance(call.args[0], (ast.Name, ast.Attribute)):
+            wanted = self.lookup(call.args[0])
+            element = f"{shown}[i]" if array else shown
+            if isinstance(wanted, ScalarType):
+                remedy = f"Convert elements: {ast.unparse(call.args[0])}({element})."
+            else:
+                remedy = numpy_remedy(wanted, {}, element) or remedy
         if passed is not None and not remedy:
             message = f"'{shown}' has no '{name}': {'an array' if array else 'a number'} was passed for it"
             return self.error(TypeError, place, message, self._pass_object(node, array))
@@ -197,11 +211,17 @@ class ClassLowering(MethodLowering):
         message = f"'{name}' is an object of class {owner.cls.__name__} and cannot be assigned"
         return self.unsupported(node, message, "Use another name for the local.")
 
+    def _class_method(self, owner: Instance, node: ast.Attribute) -> Exception:
+        message = f"kernels do not see '{node.attr}' of class {owner.cls.__name__}: it is a class method"
+        return self.error(TypeError, node, message, CLASS_METHOD)
+
     def _no_member(self, owner: Instance, node: ast.Attribute) -> Exception:
         name, cls = node.attr, owner.cls.__name__
         if name in owner.nested:
             return self.object_is_no_value(owner.nested[name], node)
         found: Any = inspect.getattr_static(owner.cls, name, None)
+        if isinstance(found, classmethod):
+            return self._class_method(owner, node)
         if name in owner.funcs or isinstance(found, Func) or isinstance(getattr(found, "__func__", None), Func):
             return self.error(NameError, node, f"'{cls}.{name}' is a function and no value", "Call it, with parentheses.")
         if name.startswith("_"):

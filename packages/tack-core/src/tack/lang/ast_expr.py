@@ -395,7 +395,7 @@ class ExprLowering(ClassLowering):
             self.unassigned[local] = node
             return IRName(local, None, self.span(node))
         if node.id in parsed.loop_names:
-            remedy = "Copy it to another local inside the loop."
+            remedy = f"Assign a local before the loop, set it to `{node.id}` inside, and read that local."
             raise self.error(NameError, node, f"loop variable '{node.id}' exists only inside its loop", remedy)
         value = self.lookup(node)
         if value is UNBOUND:

@@ -28,7 +28,7 @@ from tack.ir.nodes import (
     IRWhile,
 )  # fmt: skip
 from tack.ir.types import DTYPES, MatrixType, ScalarType, VectorType
-from tack.ir.typing_errors import unpacked
+from tack.ir.typing_errors import bracketed, unpacked
 from tack.ir.walk import names_read, walk
 from tack.lang.ast_context import at, has_load, is_fixed
 from tack.lang.ast_memory import MemoryLowering
@@ -165,7 +165,7 @@ class StatementLowering(MemoryLowering):
         if not isinstance(values[0], Vector):
             message = f"{gives}a number, which is one value, for {targets}"
             return self.error(ValueError, node, message, "Give each target one value.")
-        shape = values[0].shape
+        shape, shown = values[0].shape, bracketed(shown)
         places = [f"{shown}[{k}]" if len(shape) == 1 else f"{shown}[0, {k}]" for k in range(shape[-1])]
         if len(shape) == 1 and shape[0] <= 4:
             places = [f"{shown}.{letter}" for letter in "xyzw"[: shape[0]]]
@@ -418,8 +418,18 @@ class StatementLowering(MemoryLowering):
         if isinstance(value, ast.Call):
             values = self.call_values(value)
         else:
-            values = [self.value(value)]
+            self.value(value)  # what is wrong inside it comes first
+            raise self.unsupported(value, "a statement that computes a value and does nothing with it", _meant(value))
         for each in values:
             for part in each.components if isinstance(each, Vector) else (each,):
-                if not (is_fixed(part) and isinstance(value, ast.Call)):
+                if not is_fixed(part):
                     self.emit(IREval(part, self.span(node)))
+
+
+def _meant(node: ast.expr) -> str:
+    """What a statement that is no call may have been meant to be."""
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.left, (ast.Name, ast.Subscript)):
+        return f"Write `=` to assign: `{ast.unparse(node.left)} = {ast.unparse(node.comparators[0])}`."
+    if isinstance(node, (ast.BoolOp, ast.IfExp)):
+        return "Write an `if` statement, or assign the value."
+    return "Assign the value, or leave the statement out."

@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 __all__ = [
-    "ARRAY_NAMES", "BUILTINS", "HELPERS", "TEXT", "VECTOR_NAMES", "did_you_mean", "for_name", "from_library", "listed",
-    "numpy_remedy",
+    "ARRAY_NAMES", "BUILTINS", "CLASS_METHOD", "HELPERS", "TEXT", "VECTOR_NAMES", "did_you_mean", "for_name", "from_library",
+    "listed", "numpy_remedy",
 ]  # fmt: skip
 
 # Device functions of `tack.math`, beside the functions of the op table.
@@ -21,6 +21,7 @@ HELPERS: Final = (
     "sign", "smoothstep", "step",
 )  # fmt: skip
 
+CLASS_METHOD = "Write `@staticmethod` for `@classmethod`, and leave `cls` out; a method with `self` reads the class's numbers."
 TEXT = "Let a number stand for it; `print` takes strings and f-strings as arguments of their own."
 _MOST = 12  # names that a message lists
 
@@ -143,7 +144,7 @@ _NUMPY_NAMES = {
     "float_power": "pow", "rint": "round", "around": "round", "where": "tack.select", "remainder": "%", "mod": "%",
     "floor_divide": "//", "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "left_shift": "<<",
     "right_shift": ">>", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "invert": "~", "logical_and": "and",
-    "logical_or": "or", "logical_not": "not", "negative": "-x", "square": "x * x", "reciprocal": "1.0 / x",
+    "logical_or": "or", "logical_not": "not", "negative": "(-?)", "square": "(? * ?)", "reciprocal": "(1.0 / ?)",
     "clip": "tack.math.clamp(x, low, high)", "deg2rad": "tack.math.radians", "rad2deg": "tack.math.degrees", "norm": "v.norm()",
     "bitwise_count": "popcount",
 }  # fmt: skip
@@ -160,20 +161,25 @@ _NUMPY_WORDS = {
 }  # fmt: skip
 
 
-def numpy_remedy(value: object, math_names: dict[str, str]) -> str | None:
-    """For something of NumPy's, what to write instead ("" where there is nothing); None for anything else."""
+def numpy_remedy(value: object, math_names: dict[str, str], argument: str = "x", operand: str = "x") -> str | None:
+    """For something of NumPy's, what to write instead ("" where there is nothing); None for anything else.
+
+    `argument` is what it is called with, `operand` the same as an operand.
+    """
     scalar: Any = value
     if isinstance(scalar, type) and issubclass(scalar, np.generic):
         kind: np.dtype[Any] = np.dtype(cast(Any, scalar))
         short = {"b": "", "i": "i", "u": "u", "f": "f"}.get(kind.kind)
-        return f"Write tack.{short}{kind.itemsize * 8}(x)." if short else "Write bool(x)." if kind.kind == "b" else ""
+        if not short:
+            return f"Write bool({argument})." if kind.kind == "b" else ""
+        return f"Write tack.{short}{kind.itemsize * 8}({argument})."
     if not isinstance(value, np.ufunc) and _module(value).partition(".")[0] != "numpy":
         return None
     name = str(getattr(value, "__name__", ""))
     if name in math_names:
         return f"Write {name}(...)."
     if name in _NUMPY_NAMES:
-        return f"Write `{_NUMPY_NAMES[name]}`."
+        return f"Write `{_NUMPY_NAMES[name].replace('?', operand)}`."
     words = _NUMPY_WORDS.get(name, "")
     return f"Write tack.math.{name}(...)." if name in HELPERS and not words else words
 

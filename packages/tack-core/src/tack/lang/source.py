@@ -151,7 +151,8 @@ def _unreadable(fn: FunctionType, text: SourceText, kernel: str, what: str) -> E
         UnsupportedSyntaxError,
         f"the source of {what} '{fn.__qualname__}' cannot be read ({text.file}, line {text.first_line})",
         kernel=kernel,
-        remedy=f"A {what} is compiled from its source text: define it in a file or a notebook cell, not by exec.",
+        remedy=f"A {what} is compiled from its source text: define it in a file or a notebook cell, not by exec. `python -c` "
+        "and the REPL keep theirs from Python 3.13 on, a program piped to `python` does not.",
     )
 
 

@@ -6,9 +6,10 @@ One walk over a function's tree, which also notes the names it binds; unreachabl
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Any
 
-from tack.errors import UnsupportedSyntaxError, fail
+from tack.errors import Span, UnsupportedSyntaxError, fail
 from tack.lang.remedies import TEXT
 
 if TYPE_CHECKING:
@@ -160,13 +161,27 @@ def _for(parsed: Parsed, kernel: str, node: ast.For) -> None:
         if not isinstance(name, ast.Name):
             raise _refusal(parsed, kernel, name, "a loop variable that is no name", "Loop over a name: `for i in range(n)`.")
         parsed.loop_names[name.id] += 1
-    if node.orelse:
-        raise _refusal(parsed, kernel, node.orelse[0], "`else` of a loop", "Set a local in the loop and test it afterwards.")
+    _else(parsed, kernel, node)
+
+
+def _else(parsed: Parsed, kernel: str, node: ast.For | ast.While) -> None:
+    """Refuse `else` of a loop, at the keyword, which stands before its first statement, maybe with comments between."""
+    if not node.orelse:
+        return
+    span = parsed.span(node.orelse[0])
+    for line in range(span.line, parsed.span(node.body[-1]).end_line, -1):
+        text = span.source.lines[line]
+        found = re.match(r"\s*(else)\s*:", text)
+        if found:
+            span = Span(span.source, line, found.start(1), line, found.end(1), span.called)
+            break
+    message = "`else` of a loop is not part of the kernel language"
+    remedy = "Set a local in the loop and test it afterwards."
+    raise fail(UnsupportedSyntaxError, message, kernel=kernel, span=span, remedy=remedy)
 
 
 def _while(parsed: Parsed, kernel: str, node: ast.While) -> None:
-    if node.orelse:
-        raise _refusal(parsed, kernel, node.orelse[0], "`else` of a loop", "Set a local in the loop and test it afterwards.")
+    _else(parsed, kernel, node)
 
 
 def _annotated(parsed: Parsed, kernel: str, node: ast.AnnAssign) -> None:
