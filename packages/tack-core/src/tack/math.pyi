@@ -180,7 +180,7 @@ def cross(a: Any, b: Any) -> Any:
     """Cross product of two 3-vectors; of two 2-vectors the number `a.x * b.y - a.y * b.x`."""
 
 def length(v: Any) -> Any:
-    """Euclidean length of a vector: `sqrt(dot(v, v))`. Components whose squares overflow give infinity."""
+    """Euclidean length of a vector, in floats: `v.norm()`. Components whose squares overflow give infinity."""
 
 def distance(a: Any, b: Any) -> Any:
     """Euclidean distance of two points: `length(a - b)`."""
