@@ -32,18 +32,18 @@ env:
 	@sh scripts/venv.sh $(VENV) $(PYTHON) cpu,test
 
 test: compiler lint
-	$(run) -m pytest -n auto $(ARGS)
+	$(run) -m pytest -n auto --dist worksteal $(ARGS)
 
 test-fast: compiler env
 	$(run) -m ruff check .
-	$(run) -m pytest -n auto -m 'not slow' $(ARGS)
+	$(run) -m pytest -n auto --dist worksteal -m 'not slow' $(ARGS)
 
 test-pythons: compiler
 	@set -e; for python in $$(sh scripts/pythons.sh $(PYTHON)); do \
 	    env=.venv-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	    sh scripts/venv.sh $$env $$python cpu,test; \
 	    echo "== $$($$python -V)"; \
-	    $$env/bin/python -m pytest -n auto $(ARGS); \
+	    $$env/bin/python -m pytest -n auto --dist worksteal $(ARGS); \
 	done
 
 lint: env
