@@ -14,7 +14,7 @@ import numpy as np
 
 import tack
 from benchmarks import cached, kernels, reference
-from benchmarks.timing import Run, compare_calls
+from benchmarks.timing import compare_calls
 from tack.runtime import native_entry
 
 N = 16
@@ -35,14 +35,14 @@ def warm_calls() -> list[Line]:
         plain = getattr(lib, f"c_k{count}")
         peer = numba.njit(_numba_body(count))
         runs = {
-            "tack": _call(_warm(kernel, count, arrays), [*arrays, 1.0]),
-            "python": _call(_by_python_alone(kernel, count, arrays), [*arrays, 1.0]),
-            "ctypes": _call(plain, [*(reference.ptr(d) for d in data), 1.0, N]),
-            "numba": _call(peer, [*data, np.float32(1.0)]),
+            "tack": (_warm(kernel, count, arrays), [*arrays, 1.0]),
+            "python": (_by_python_alone(kernel, count, arrays), [*arrays, 1.0]),
+            "ctypes": (plain, [*(reference.ptr(d) for d in data), 1.0, N]),
+            "numba": (peer, [*data, np.float32(1.0)]),
         }
         if count == 3:
             line = _Line(*arrays)
-            runs["object"] = _call(_warm(kernels.of_object, 0, [line]), [line, 1.0])
+            runs["object"] = (_warm(kernels.of_object, 0, [line]), [line, 1.0])
         times = compare_calls(runs)
         size = f"{count} array{'s' * (count > 1)} + scalar"
         lines.append((f"warm call, {size} ({_ns(times['tack'])})", "Numba", times["tack"] / times["numba"], _GOALS[count]))
@@ -81,14 +81,6 @@ def _by_python_alone(kernel: Any, count: int, arguments: list[Any]) -> Any:
 
 def _ns(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
-
-
-def _call(function: Any, arguments: list[Any]) -> Run:
-    """A closure that calls with locals: what a user's loop does."""
-    names = [f"a{k}" for k in range(len(arguments))]
-    scope = dict(zip(names, arguments, strict=True), function=function)
-    exec(f"def run(function=function, {', '.join(f'{n}={n}' for n in names)}): function({', '.join(names)})", scope)
-    return scope["run"]
 
 
 def _numba_body(count: int) -> Any:

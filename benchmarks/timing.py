@@ -54,13 +54,15 @@ def pair(run: Run, reference: Run, **how: float) -> Pair:
     return Pair(min(mine), statistics.median(mine), min(other), statistics.median(other), ratio)
 
 
-def per_call(run: Run, calls: int = 20_000, rounds: int = 15) -> Callable[[], float]:
-    """A sampler of seconds per call of `run`, over a block of `calls` calls without the loop's own cost."""
-    scope: dict[str, object] = {"run": run, "clock": time.perf_counter}
-    exec(  # a loop over locals, so that the loop itself costs as little as it can
-        "def block(n, run=run, clock=clock):\n"
+def per_call(function: Callable[..., object], arguments: Sequence[object], calls: int) -> Callable[[], float]:
+    """A sampler of seconds per call of `function`, over a block of calls with locals, as a user's loop makes them; what the loop
+    itself costs is taken off."""
+    names = [f"a{k}" for k in range(len(arguments))]
+    scope: dict[str, object] = {"function": function, "clock": time.perf_counter, **dict(zip(names, arguments, strict=True))}
+    exec(
+        f"def block(n, function=function, clock=clock, {', '.join(f'{name}={name}' for name in names)}):\n"
         "    start = clock()\n"
-        "    for _ in range(n): run()\n"
+        f"    for _ in range(n): function({', '.join(names)})\n"
         "    full = clock() - start\n"
         "    start = clock()\n"
         "    for _ in range(n): pass\n"
@@ -72,9 +74,11 @@ def per_call(run: Run, calls: int = 20_000, rounds: int = 15) -> Callable[[], fl
     return lambda: float(block(calls))  # pyright: ignore[reportArgumentType]
 
 
-def compare_calls(runs: dict[str, Run], calls: int = 5_000, rounds: int = 15) -> dict[str, float]:
-    """Median seconds per call of each run, in interleaved blocks."""
-    samplers = {name: per_call(run, calls) for name, run in runs.items()}
+def compare_calls(
+    runs: dict[str, tuple[Callable[..., object], Sequence[object]]], calls: int = 5_000, rounds: int = 15
+) -> dict[str, float]:
+    """Median seconds per call of each function with its arguments, in interleaved blocks."""
+    samplers = {name: per_call(function, arguments, calls) for name, (function, arguments) in runs.items()}
     for sample in samplers.values():
         sample()
     times: dict[str, list[float]] = {name: [] for name in runs}
