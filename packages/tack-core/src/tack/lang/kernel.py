@@ -20,7 +20,6 @@ from tack.forks import hold_over_fork
 from tack.hooks import slots
 from tack.lang.class_token import _class_token, _class_tokens, _ClassToken, _retire_class
 from tack.lang.func import check_signature
-from tack.lang.remedies import did_you_mean
 from tack.lang.source import SourceText, parse
 from tack.lang.variant_info import VariantInfo
 
@@ -204,6 +203,8 @@ class Kernel(functools.partial[Any]):
         only_by_place = names[: self.__wrapped__.__code__.co_posonlyargcount]
         for name, value in kwargs.items():
             if name not in names or name in only_by_place:
+                from tack.lang.remedies import did_you_mean  # which words alone need
+
                 raise self._wrong(f"has no parameter named '{name}'", did_you_mean(name, names))
             if name in bound:
                 raise self._wrong(f"got two values for parameter '{name}'")

@@ -15,7 +15,6 @@ from types import FunctionType
 from typing import Any
 
 from tack.errors import Source, Span, UnsupportedSyntaxError, fail
-from tack.lang.subset import scan
 
 __all__ = ["Parsed", "SourceText", "parse", "written_lines"]
 
@@ -80,6 +79,8 @@ def parse(fn: FunctionType, text: SourceText, kernel: str, what: str) -> Parsed:
 
     Raises `UnsupportedSyntaxError` for syntax outside it (at its place), and where the source cannot be read.
     """
+    from tack.lang.subset import scan  # with the first function that is lowered, not with `import tack`
+
     found, lines, shift = _find(fn, text, kernel, what)
     node: Any = found  # `async def` has the same fields, and is refused below
     source = Source(text.file, text.first_line, tuple(lines), fn.__qualname__)
