@@ -29,7 +29,9 @@ from tack.runtime.cpu_pool import force_fanout
 from tack.runtime.dispatch import get_backend
 from tack.runtime.kernel_utils import drop_variants
 
-pytestmark = pytest.mark.skipif(native_entry.entry() is None, reason="this interpreter dispatches by Python alone")
+# Nothing else is an excuse: an entry that does not work here makes these tests fail.
+_BY_PYTHON = sys.implementation.name != "cpython" or os.environ.get("TACK_NATIVE_DISPATCH") == "0"
+pytestmark = pytest.mark.skipif(_BY_PYTHON, reason="this process dispatches by Python alone")
 
 
 @contextlib.contextmanager
