@@ -254,9 +254,10 @@ def refusals() -> Iterator[Refusal]:
     for row in OPS.values():
         text = f"out[i] = {{0}} {row.symbol} {{1}}" if row.symbol else f"out[i] = {row.call}({{0}}, {{1}})"
         if row.rule in ("arith", "int", "compare", "extreme") and abs(row.arity) == 2:
+            cast = "tack.i64(" if row.rule == "compare" else "tack.u64("  # a negative number cast to u64 compares as a great one
             for t in signed:
-                yield Refusal(row.name, text, (t, u64), "tack.u64(")
-                yield Refusal(row.name, text, (u64, t), "tack.u64(")
+                yield Refusal(row.name, text, (t, u64), cast)
+                yield Refusal(row.name, text, (u64, t), cast)
         if row.rule in ("int", "shift") and row.arity == 2:
             for t in FLOATS:
                 yield Refusal(row.name, text, (t, i64), "int(")
