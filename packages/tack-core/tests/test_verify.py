@@ -195,7 +195,7 @@ BODY = """
             if t == 5:
                 break
         x[q] = t
-    x[i]
+    float(x[i])
 """
 
 
