@@ -23,13 +23,6 @@ from tack.runtime import kernel_utils
 from tack.runtime.dispatch import get_backend
 from tack.runtime.kernel_utils import kernel_cache_slot, new_kernel_cache
 
-
-@pytest.fixture(autouse=True)
-def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment chooses: these tests count what is compiled."""
-    monkeypatch.setenv("TACK_CACHE", "off")
-
-
 N = 8  # threads
 TIMEOUT = 60
 

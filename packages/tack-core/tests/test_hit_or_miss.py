@@ -22,13 +22,6 @@ from tack.runtime import cpu, cpu_jit, disk_cache, dispatch, fast_path, kernel_u
 from tack.runtime.cache_store import Store
 from tack.runtime.dispatch import get_backend
 
-
-@pytest.fixture(autouse=True)
-def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment chooses: these tests count what is compiled."""
-    monkeypatch.setenv("TACK_CACHE", "off")
-
-
 # Step of the table -> the functions that do it, and how often each of them runs in a miss, in a slow hit and in a fast hit.
 STEPS: dict[str, tuple[list[tuple[Any, str]], tuple[int, int, int]]] = {
     "classify arguments": ([(dispatch, "describe_call")], (1, 1, 0)),

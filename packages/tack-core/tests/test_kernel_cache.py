@@ -25,12 +25,6 @@ from tack.runtime.dispatch import get_backend
 from tack.runtime.kernel_utils import _kernel_caches, drop_variants, kernel_cache_slot, new_kernel_cache
 
 
-@pytest.fixture(autouse=True)
-def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment chooses: these tests count what is compiled."""
-    monkeypatch.setenv("TACK_CACHE", "off")
-
-
 def array(n: int, dtype: object = np.float32) -> tack.Array:
     return tack.array(np.arange(n, dtype=dtype))
 

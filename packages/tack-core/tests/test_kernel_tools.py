@@ -17,12 +17,6 @@ from tack.runtime import cpu_jit, kernel_utils
 from tack.runtime.kernel_utils import drop_variants
 
 
-@pytest.fixture(autouse=True)
-def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment chooses: these tests count what is compiled."""
-    monkeypatch.setenv("TACK_CACHE", "off")
-
-
 def make_scale() -> tack.Kernel:
     @tack.kernel
     def scale(x, out, a):

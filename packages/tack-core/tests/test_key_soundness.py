@@ -22,13 +22,6 @@ from tack.errors import UnsupportedSyntaxError
 from tack.runtime import cpu_jit, kernel_utils
 from tack.runtime.dispatch import get_backend
 
-
-@pytest.fixture(autouse=True)
-def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment chooses: these tests count what is compiled."""
-    monkeypatch.setenv("TACK_CACHE", "off")
-
-
 REFUSALS = (TypeError, ValueError, IndexError, AttributeError, NameError, UnsupportedSyntaxError)
 
 

@@ -23,12 +23,6 @@ from tack.runtime.kernel_utils import KernelVariant, kernel_variant_key, resolve
 from tack.runtime.variant_key import _KeyProbe
 
 
-@pytest.fixture(autouse=True)
-def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment chooses: these tests count what is compiled."""
-    monkeypatch.setenv("TACK_CACHE", "off")
-
-
 def make_scale() -> tack.Kernel:
     @tack.kernel
     def scale(x, out, a):

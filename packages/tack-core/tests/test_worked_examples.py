@@ -21,12 +21,6 @@ from tack.ir.types import f32, f64, i32, i64
 from tack.runtime import cpu_jit, kernel_utils
 
 
-@pytest.fixture(autouse=True)
-def _from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the environment chooses: these tests count what is compiled."""
-    monkeypatch.setenv("TACK_CACHE", "off")
-
-
 def make_scale() -> tack.Kernel:
     @tack.kernel
     def scale(x, out, a):

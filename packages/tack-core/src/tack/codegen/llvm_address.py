@@ -1,6 +1,6 @@
 """Flat indices as sums of products with literals, so that an address is written as a base and a literal distance.
 
-LLVM finds this form too, but late and by search: its loop strength reduction took a fifth less time on stencils written so.
+LLVM finds this form too, but late and by search: code generation took a fifth less time on stencils written so.
 """
 
 from __future__ import annotations
