@@ -5,9 +5,10 @@ Importing it loads no compiler and no GPU library; those load when first used.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from tack import cache, math, random
+from tack import math, random
 from tack.errors import RaceWarning, UnsupportedSyntaxError
 from tack.hooks import slots as _slots
 from tack.ir.types import ELEMENT_TYPES as _ELEMENT_TYPES
@@ -19,7 +20,6 @@ from tack.lang.func import func
 from tack.lang.intrinsics import INTRINSICS as _INTRINSICS
 from tack.lang.kernel import Kernel, kernel
 from tack.lang.texture import Texture3D
-from tack.lang.variant_info import VariantInfo
 from tack.runtime.constructors import (
     arange,
     array,
@@ -45,6 +45,10 @@ from tack.runtime.kernel_tools import specialize as _specialize  # noqa: F401  #
 from tack.runtime.textures import texture3d
 from tack.runtime.waits import sync, sync_async
 
+if _TYPE_CHECKING:
+    from tack import cache
+    from tack.lang.variant_info import VariantInfo
+
 
 def _first_launch(kernel: Kernel, args: tuple[_Any, ...], kwargs: dict[str, _Any]) -> _Any:
     import tack.runtime.dispatch  # noqa: F401  # which takes this function's place
@@ -53,6 +57,17 @@ def _first_launch(kernel: Kernel, args: tuple[_Any, ...], kwargs: dict[str, _Any
 
 
 _slots.launch = _first_launch
+
+
+def __getattr__(name: str) -> _Any:
+    """What few programs name loads when they do."""
+    import importlib
+
+    if name == "cache":
+        return importlib.import_module("tack.cache")
+    if name == "VariantInfo":
+        return importlib.import_module("tack.lang.variant_info").VariantInfo
+    raise AttributeError(f"module 'tack' has no attribute {name!r}")
 
 ndindex, select = _INTRINSICS["ndindex"], _INTRINSICS["select"]
 bitcast, clz, fma, popcount = (_INTRINSICS[name] for name in ("bitcast", "clz", "fma", "popcount"))

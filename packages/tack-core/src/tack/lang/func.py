@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import inspect
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tack.errors import Source, Span, UnsupportedSyntaxError, fail
-from tack.lang.source import Parsed, SourceText, parse
+from tack.lang.source_text import SourceText
+
+if TYPE_CHECKING:
+    from tack.lang.source import Parsed
 
 __all__ = ["Func", "check_signature", "func"]
 
@@ -34,6 +37,8 @@ class Func:
     def parsed(self, kernel: str) -> Parsed:
         """The syntax tree, made at first use; errors name `kernel`."""
         if self._parsed is None:
+            from tack.lang.source import parse  # with the first function that is lowered, not with `import tack`
+
             self._parsed = parse(self.__wrapped__, self._text, kernel, "device function")
         return self._parsed
 

@@ -20,13 +20,13 @@ from tack.forks import hold_over_fork
 from tack.hooks import slots
 from tack.lang.class_token import _class_token, _class_tokens, _ClassToken, _retire_class
 from tack.lang.func import check_signature
-from tack.lang.source import SourceText, parse
-from tack.lang.variant_info import VariantInfo
+from tack.lang.source_text import SourceText
 
 if TYPE_CHECKING:
     from tack.ir.nodes import IRFunc
     from tack.lang.bindings import CallBindings
     from tack.lang.call_shape import CallShape
+    from tack.lang.variant_info import VariantInfo
 
 __all__ = ["MISS", "Kernel", "_ClassToken", "_class_token", "_class_tokens", "_retire_class", "end_at_the_call", "kernel"]
 
@@ -150,6 +150,7 @@ class Kernel(functools.partial[Any]):
         from tack.lang.ast_transform import lower_kernel
         from tack.lang.bindings import CallBindings
         from tack.lang.ir_bounds import checked_template
+        from tack.lang.source import parse
         from tack.lang.type_inference import check_kinds
 
         if call is not None and call.debug:

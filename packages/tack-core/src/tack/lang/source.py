@@ -1,4 +1,4 @@
-"""The text of a decorated function: found, parsed, and checked against the subset of Python that kernels are written in (K7).
+"""The syntax tree of a decorated function, found in its text and checked against the subset of Python for kernels (K7).
 
 Knows Python's AST and nothing of names, types or IR. Positions are kept as they are in the file, whatever the indentation.
 """
@@ -6,7 +6,6 @@ Knows Python's AST and nothing of names, types or IR. Positions are kept as they
 from __future__ import annotations
 
 import ast
-import linecache
 import re
 import warnings
 from collections import Counter
@@ -15,26 +14,11 @@ from types import FunctionType
 from typing import Any
 
 from tack.errors import Source, Span, UnsupportedSyntaxError, fail
+from tack.lang.source_text import SourceText
 
-__all__ = ["Parsed", "SourceText", "parse", "written_lines"]
+__all__ = ["Parsed", "parse", "written_lines"]
 
 _TRIES = 200  # ends of the function that are tried before the source is said not to match
-
-
-@dataclass(frozen=True, slots=True)
-class SourceText:
-    """Where a function's text stands, taken when it is decorated: a file edited later must not become the running code."""
-
-    file: str
-    first_line: int
-    lines: list[str]  # of the whole file; empty when nobody can read it
-
-    @staticmethod
-    def of(fn: FunctionType) -> SourceText:
-        """The text of `fn`'s file as it is now; never raises."""
-        file = fn.__code__.co_filename
-        linecache.checkcache(file)
-        return SourceText(file, fn.__code__.co_firstlineno, linecache.getlines(file, fn.__globals__))
 
 
 @dataclass(slots=True)

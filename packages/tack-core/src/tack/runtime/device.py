@@ -12,15 +12,17 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tack import settings
 from tack.errors import fail
 from tack.forks import hold_over_fork
 from tack.lang.array import Memory
 from tack.runtime import native_mode
-from tack.runtime.backend import Backend, missing_dependency
 from tack.runtime.buffers import HOST
+
+if TYPE_CHECKING:
+    from tack.runtime.backend import Backend
 
 __all__ = ["Device", "DeviceKind", "device", "device_count", "get_default_device", "set_default_device", "started_devices"]
 
@@ -220,6 +222,8 @@ def _check_startable(kind: DeviceKind) -> None:
     try:
         kind.probe()
     except (ImportError, OSError) as error:
+        from tack.runtime.backend import missing_dependency  # with the first refusal, not with `import tack`
+
         raise missing_dependency(kind.name, kind.requires, error) from error
     if kind.start is None:
         raise RuntimeError(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from tack.hooks import slots
 from tack.ir.types import mat, vec
 from tack.lang.class_token import _ClassToken
-from tack.lang.variant_info import VariantInfo
 from tack.runtime import debug
 from tack.runtime.device import Device, started_devices
 
 if TYPE_CHECKING:
     from tack.ir.nodes import IRParam
+    from tack.lang.variant_info import VariantInfo
     from tack.runtime.kernel_utils import KernelVariant
     from tack.runtime.variant_key import VariantKey
 
@@ -43,6 +43,7 @@ def variants(kernel: Any) -> list[VariantInfo]:
     devices = sorted(started_devices(), key=_name)
     if not devices:  # then nothing has been compiled, and the compiler need not load
         return []
+    from tack.lang.variant_info import VariantInfo
     from tack.runtime.kernel_utils import origins
 
     rows: list[VariantInfo] = []
