@@ -877,9 +877,19 @@ def test_refusals_are_the_same_from_the_disk(project: Project) -> None:
 # ---------------------------------------------------------------------------------------------------------------- entries
 
 
+def _no_target(backend: Any) -> None:
+    return None
+
+
+def _failing_target(backend: Any) -> None:
+    raise OSError("the driver does not say its version")
+
+
 @pytest.mark.spec("cache-201")
-def test_a_backend_without_a_target_keeps_templates_alone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(get_backend()), "cache_target", lambda backend: None)
+@pytest.mark.parametrize("target", [_no_target, _failing_target])
+def test_a_backend_without_a_target_keeps_templates_alone(project: Project, monkeypatch: pytest.MonkeyPatch, target: Any) -> None:
+    """Nor does one fail a call that cannot tell its target: the cache never does."""
+    monkeypatch.setattr(type(get_backend()), "cache_target", target)
     project.write(helper=HELPER.format(1.0), kernels=KERNELS)
     for again in range(2):
         run = project.run(main=MAIN)

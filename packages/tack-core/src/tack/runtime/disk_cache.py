@@ -230,8 +230,13 @@ def variant_entry(backend: Backend, template: IRFunc, key: VariantKey, facts: Ca
     """
     lineage: _Lineage | None = template.facts.get(_LINEAGE)
     store = None if lineage is None else cache_store.store()
-    target = None if store is None else backend.cache_target()
-    if lineage is None or store is None or target is None:
+    if lineage is None or store is None:
+        return None
+    try:
+        target = backend.cache_target()
+    except Exception:  # the variant is compiled, which says what is wrong if it matters
+        return None
+    if target is None:
         return None
     param_sig, vec_sig, _, shape_sig, disjoint = key
     whole = ("variant", lineage.key, lineage.names_digest, param_sig, vec_sig, shape_sig, disjoint)
