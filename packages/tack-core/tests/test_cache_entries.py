@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import io
 import math
@@ -12,7 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,15 @@ def test_a_template_that_was_read_compiles_to_the_same(name: str, monkeypatch: p
     monkeypatch.setattr(tack.Kernel, "template", lambda kernel, call: back)
     func = typed(kernel, args, fma=True)
     assert func == expected and spans_of(func) == spans_of(expected)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda func: pickle.loads(pickle.dumps(func)), dataclasses.replace])
+def test_a_function_that_nobody_has_looked_at_is_copied_whole(copied: Callable[[IRFunc], IRFunc]) -> None:
+    name = next(iter(kernels.CALLS))
+    func = typed(getattr(kernels, name), kernels.CALLS[name], fma=True)
+    places = places_of(func)
+    back = copied(loads_func(dumps_func(func, {}, places), list(places)))
+    assert type(back) is IRFunc and back == func
 
 
 def test_spans_follow_their_sources() -> None:

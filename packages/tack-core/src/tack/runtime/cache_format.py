@@ -175,6 +175,10 @@ class _StoredFunc(IRFunc):
             self.facts.pop(_LOADER, None)
         return object.__getattribute__(self, name)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:  # a copy is made of the whole function
+        getattr(self, _REST[0])
+        return IRFunc.__reduce_ex__(self, protocol)
+
 
 def dumps_func(func: IRFunc, facts: Mapping[str, Any], places: Mapping[Source, int]) -> bytes:
     """The bytes of a function with some of its facts, so that nobody derives these again."""
