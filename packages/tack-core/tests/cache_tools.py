@@ -5,6 +5,7 @@ Nothing here compiles: payloads are bytes. A light process loads the modules of 
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,3 +133,13 @@ def age(path: Path, seconds: float) -> None:
     """Makes a file older."""
     found = path.lstat()
     os.utime(path, (found.st_atime, found.st_mtime - seconds), follow_symlinks=False)
+
+
+def without_memory(*args: Any, **kwargs: Any) -> io.FileIO:
+    """`open`, for files that are too large for the memory."""
+
+    class Large(io.FileIO):
+        def read(self, *_: Any) -> bytes:
+            raise MemoryError
+
+    return Large(*args, **kwargs)

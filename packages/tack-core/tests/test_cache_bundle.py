@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from cache_tools import KINDS, OTHER, OWN, files, fresh_cache, key, payload, run_light, snapshot, the_store
+from cache_tools import KINDS, OTHER, OWN, files, fresh_cache, key, payload, run_light, snapshot, the_store, without_memory
 
 import tack
-from tack.runtime import cache_bundle, cache_store
+from tack.runtime import cache_bundle, cache_files, cache_store
 from tack.runtime.cache_store import Store
 
 
@@ -131,6 +131,53 @@ def test_a_bundle_that_is_not_there(folder, tmp_path):
             tack.cache.load_bundle(path)
     with pytest.raises(IsADirectoryError):
         tack.cache.load_bundle(tmp_path)
+
+
+@pytest.mark.parametrize("path", [None, "b"])
+def test_a_bundle_that_memory_does_not_hold(folder, tmp_path, monkeypatch, path):
+    """Nobody may be asked for its bytes: `OSError` where it was named, ignored and counted where it is found."""
+    target = None if path is None else tmp_path / path
+    tack.cache.bundle(target)
+    for module in (cache_files, cache_bundle):
+        monkeypatch.setattr(module, "open", without_memory, raising=False)
+    with pytest.raises(OSError, match="Cannot allocate memory"):
+        tack.cache.load_bundle(target)
+    if path is None:
+        assert [bundle.entries for bundle in tack.cache.info().bundles] == [None]
+        assert as_rank(monkeypatch).bad_bundles == 1
+
+
+def test_a_directory_in_the_place_of_a_bundle(folder, monkeypatch):
+    default(folder).mkdir(mode=0o700)
+    text = f"The bundle {default(folder)} is a directory"
+    with pytest.raises(IsADirectoryError, match=text):
+        tack.cache.load_bundle()
+    with pytest.raises(IsADirectoryError, match=text):
+        tack.cache.bundle()
+    assert f"Bundle {OWN[:16]}.bundle" in str(tack.cache.info())
+    assert tack.cache.clear().entries == 6
+    assert as_rank(monkeypatch).bad_bundles == 1
+
+
+@pytest.mark.parametrize("useless", [lambda data: None if data == b"old" else data, lambda data: data[3]])
+def test_a_useless_entry_of_a_bundle_makes_room_for_the_file(folder, tmp_path, monkeypatch, useless):
+    """Outdated or damaged, it hides a younger file no more than once; where no files are read, nothing is looked for."""
+    store = the_store()
+    store.put("ir", key(0), b"old")
+    tack.cache.bundle(tmp_path / "b")
+    store.put("ir", key(0), b"younger")
+    tack.cache.load_bundle(tmp_path / "b")
+    assert store.use("ir", key(0), useless) == useless(b"younger")
+    counts = store.stats["ir"]
+    assert (counts.hits, counts.misses + counts.bad) == (1, 1)
+    assert store.get("ir", key(0)) == b"younger"
+    assert store.use("ir", key(0), lambda _: None) is None
+    tack.cache.load_bundle(tmp_path / "b")
+    monkeypatch.setenv("TACK_CACHE", "bundle")
+    store = the_store()
+    for number in (1, 2):
+        assert store.use("ir", key(0), useless) is None
+        assert store.stats["ir"].misses + store.stats["ir"].bad == number
 
 
 def test_two_bundles_are_one(folder, tmp_path):

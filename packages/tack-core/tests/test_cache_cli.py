@@ -138,6 +138,25 @@ def test_a_refused_directory_is_shown_and_left_alone(folder, capsys):
     assert files(folder) == before
 
 
+@pytest.mark.spec("cache-212")
+def test_a_refused_version_is_named(folder, capsys):
+    """What is left is told, after all else is deleted; and nothing is bundled of it."""
+    fill()
+    Store(str(folder), OTHER).put("ir", key(0), payload(0))
+    own = Path(the_store().folder)
+    own.chmod(0o770)
+    before = files(own)
+    reason = f"others may write to {own} (mode 0770); take that from them: chmod go-w"
+    for name, told in (("bundle", "Nothing is bundled"), ("clear", "Not all of the disk cache is deleted")):
+        assert main(["cache", name]) == 1
+        printed = capsys.readouterr()
+        assert (printed.out, printed.err) == ("", f"tack cache {name}: {told}, since {reason}\n")
+    assert files(own) == before
+    assert sorted(path.name for path in folder.iterdir()) == [own.name]
+    own.chmod(0o700)
+    assert command(capsys, "clear").startswith("Deleted 6 entries")
+
+
 @pytest.mark.parametrize(
     ("words", "variable", "text"),
     [

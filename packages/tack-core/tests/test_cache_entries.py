@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -272,6 +273,9 @@ def test_tacks_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
         assert version() == own
         patch.setattr(cache_fingerprint, "_code", _unreadable)
         assert len({own, version(), version()}) == 3  # code that nobody can read is nobody's
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "tack_sim", ModuleType("tack_sim"))  # without a spec
+        assert len({own, version(), version()}) == 3
 
 
 def _unreadable(_root: Path) -> Any:

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from cache_tools import KINDS, OTHER, OWN, age, files, fresh_cache, key, payload, run_light, snapshot, the_store
+from cache_tools import KINDS, OTHER, OWN, age, files, fresh_cache, key, payload, run_light, snapshot, the_store, without_memory
 
 import tack
 from tack.runtime import cache_counts, cache_files, cache_mode, cache_prune, cache_store
@@ -174,15 +174,43 @@ def test_what_is_no_file_is_ignored(folder, thing):
     assert store.get("ir", key(1)) == payload(1)
 
 
+@pytest.mark.spec("cache-211")
+def test_a_file_larger_than_any_entry_is_bad(folder):
+    """Its size is looked at before anything is read."""
+    store = the_store()
+    fill(store, 2)
+    os.truncate(path_of(store, 0), 1 << 42)
+    assert store.get("ir", key(0)) is None
+    os.truncate(path_of(store, 1), (1 << 30) + 1)
+    assert [entry[1] for entry in store.payloads()] == []
+    (path_of(store, 1).parent / "counters").touch(0o600)
+    os.truncate(path_of(store, 1).parent / "counters", 1 << 42)
+    assert "0 hits" in str(tack.cache.info())
+    store.put("ir", key(0), payload(0))
+    assert store.get("ir", key(0)) == payload(0)
+    assert counted(store) == (1, 0, 1, 3, 0)
+
+
+@pytest.mark.spec("cache-211")
+def test_an_entry_that_memory_does_not_hold_is_bad(folder, monkeypatch):
+    store = the_store()
+    fill(store, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(cache_files, "open", without_memory, raising=False)
+        assert store.get("ir", key(0)) is None
+        assert list(store.payloads()) == []
+    assert counted(store) == (0, 0, 1, 1, 0)
+
+
 def test_a_reader_may_turn_a_hit_down(folder):
     """What cannot be used is bad; what was made with names that mean something else is a miss."""
     store = the_store()
     fill(store, 1)
-    for _ in range(3):
-        store.get("ir", key(0))
-    store.reject("ir")
-    store.outdated("ir")
-    assert counted(store) == (1, 1, 1, 1, 0)
+    assert store.use("ir", key(0), len) == len(payload(0))
+    assert store.use("ir", key(0), lambda _: None) is None
+    assert store.use("ir", key(0), lambda data: data.nothing) is None
+    assert store.use("ir", key(1), lambda _: pytest.fail("there is nothing to read")) is None
+    assert counted(store) == (1, 2, 1, 1, 0)
 
 
 @pytest.mark.spec("cache-210")
@@ -350,6 +378,38 @@ def test_directories_are_made_for_the_user_alone(tmp_path, monkeypatch, umask):
             assert not path.stat().st_mode & 0o022, path
         assert store.get("ir", key(0)) == payload(0)
         assert store.refused == 0
+
+
+@pytest.mark.spec("cache-212")
+def test_directories_of_any_depth_are_made(folder):
+    """As deep as the file system takes them, not as deep as Python calls itself."""
+    deep = os.path.join(folder, *"a" * 150)
+    run_light("sys.setrecursionlimit(100)\ncache_files.make_private(sys.argv[1])", deep)
+    assert stat.S_IMODE(os.stat(deep).st_mode) == 0o700
+
+
+@pytest.mark.spec("cache-212")
+@pytest.mark.parametrize("which", ["root", "version"])
+def test_a_directory_of_another_user_is_refused(folder, monkeypatch, which):
+    """And the user is told what to do."""
+    store = the_store()
+    fill(store, 1)
+    path, user = folder if which == "root" else Path(store.folder), os.geteuid()
+    if which == "version":
+        real = os.lstat
+        monkeypatch.setattr(os, "lstat", lambda name: _of_user(real(name), user + 1 if os.fspath(name) == str(folder) else user))
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert store.get("ir", key(0)) is None
+    info = tack.cache.info()
+    reason = f"{path} belongs to user {user}, and you are user {user + 1}; set TACK_CACHE_DIR to a directory of your own"
+    assert (info.refused or info.versions[0].refused) == reason
+    if which == "root":
+        with pytest.raises(PermissionError, match="set TACK_CACHE_DIR"):
+            tack.cache.bundle()
+
+
+def _of_user(found, user):
+    return os.stat_result((*found[:4], user, *found[5:]))
 
 
 @pytest.mark.spec("cache-212")
@@ -607,6 +667,41 @@ def test_an_empty_directory_of_another_version_goes(folder):
     assert sorted(path.name for path in folder.iterdir()) == [".pruned", OWN[:16]]
 
 
+@pytest.mark.spec("cache-211")
+def test_directories_with_names_of_the_cache_stay(folder, monkeypatch):
+    """They are none of the cache's: they count for nothing, and keep nothing else from being deleted."""
+    store = the_store()
+    fill(store, 2)
+    held = tack.cache.info().size
+    own = Path(store.folder)
+    names = [f"{key(7).hex()}.ir", f".tmp-{1:016x}", "counters"]
+    for path in [*(own / name for name in names), folder / f"{OWN[:16]}.bundle", folder / f".tmp-{2:016x}"]:
+        path.mkdir()
+        age(path, HOUR + 1)
+    assert (tack.cache.info().entries, tack.cache.info().size) == (2, held)
+    monkeypatch.setenv("TACK_CACHE_SIZE", "0")
+    assert tack.cache.prune() == cache_prune.Removed(2, held)
+    fill(store, 2)
+    (folder / ".pruned").unlink()
+    (folder / ".pruned").mkdir()
+    assert tack.cache.clear() == cache_prune.Removed(2, held)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([OWN[:16], ".pruned", f"{OWN[:16]}.bundle", f".tmp-{2:016x}"])
+    assert sorted(path.name for path in own.iterdir()) == sorted(names)
+
+
+def test_named_pipes_keep_no_process_waiting(folder):
+    """In the place of the counts, which are written at the end of a process, and of the mark."""
+    store = the_store()
+    fill(store, 1)
+    (folder / ".pruned").unlink()
+    for path in (folder / ".pruned", Path(store.folder) / "counters"):
+        os.mkfifo(path, 0o600)
+        age(path, HOUR + 1)
+    program = "import signal; signal.alarm(20)\ncache_store.store().put('ir', key(1), payload(1))"
+    run_light(program, TACK_CACHE_DIR=str(folder))
+    assert store.get("ir", key(1)) == payload(1)
+
+
 # Modes
 
 
@@ -637,11 +732,12 @@ def test_modes(folder, monkeypatch):
     assert not (folder / "none").exists()
 
 
-@pytest.mark.parametrize(("name", "text"), [("TACK_CACHE", "rw"), ("TACK_CACHE_SIZE", "1.5G")])
+@pytest.mark.parametrize(("name", "text"), [("TACK_CACHE", "rw"), ("TACK_CACHE_SIZE", "1.5G"), ("TACK_CACHE_SIZE", "9" * 400)])
 def test_bad_variables_name_themselves(folder, monkeypatch, name, text):
     monkeypatch.setenv(name, text)
-    with pytest.raises(ValueError, match=rf"{name}='{re.escape(text)}': the variable takes "):
+    with pytest.raises(ValueError, match=rf"{name}='{re.escape(text)}': the variable takes ") as error:
         cache_store.store()
+    assert error.value.__cause__ is error.value.__context__ is None, "one traceback, not two"
 
 
 LINUX = {"XDG_CACHE_HOME": "", "LOCALAPPDATA": "", "HOME": "/home/ada"}
@@ -680,6 +776,34 @@ def test_without_a_home_there_is_no_cache(folder, monkeypatch):
             command()
 
 
+def test_a_relative_folder_stays_where_it_is(tmp_path, folder, monkeypatch):
+    """Wherever the process goes; another value of the variable counts from there."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    monkeypatch.setenv("TACK_CACHE_DIR", "kept")
+    first = the_store()
+    monkeypatch.chdir(tmp_path / "b")
+    assert the_store() is first and first.root == str(tmp_path / "a" / "kept")
+    monkeypatch.setenv("TACK_CACHE_DIR", "other")
+    assert the_store().root == str(tmp_path / "b" / "other")
+
+
+def test_without_a_working_directory_there_is_no_cache(tmp_path, folder, monkeypatch):
+    """Nobody knows what a relative folder is, where the working directory has been deleted."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setenv("TACK_CACHE_DIR", "unknown")
+    assert cache_store.store() is None
+    assert "the working directory is gone" in tack.cache.info().refused
+    with pytest.raises(RuntimeError, match="the working directory is gone\n  Set TACK_CACHE_DIR to an absolute path"):
+        tack.cache.clear()
+    monkeypatch.chdir(tmp_path)
+    assert the_store().root == str(tmp_path / "unknown")
+
+
 WORLDS = [
     ({}, None),
     ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8"}, (3, 8)),
@@ -699,6 +823,8 @@ WORLDS = [
     ({"SLURM_PROCID": "0", "SLURM_NTASKS": "6", "PMI_RANK": "2", "PMI_SIZE": "6"}, (2, 6)),  # mpiexec in it
     ({"PMI_RANK": "x", "PMI_SIZE": "2"}, None),
     ({"PMI_RANK": "-1", "PMI_SIZE": "2"}, None),
+    ({"PMI_RANK": "0", "PMI_SIZE": "9" * 5000}, None),
+    ({"PMI_RANK": "9" * 5000, "PMI_SIZE": "2"}, None),
 ]
 
 
@@ -785,7 +911,8 @@ def test_counters_that_are_damaged_do_no_harm(folder):
     store.write_counts()
     path = Path(store.folder) / "counters"
     good = path.read_text()
-    path.write_bytes(good.encode() + b"1 2 3\n\xff\xfe\0\n-1 0 0 0 0 0 0 0 0 0\n" + good.encode() + good[:5].encode())
+    long = b"9" * 5000 + b" 0" * 9 + b"\n"
+    path.write_bytes(good.encode() + b"1 2 3\n\xff\xfe\0\n-1 0 0 0 0 0 0 0 0 0\n" + long + good.encode() + good[:5].encode())
     assert cache_counts.totals(store.folder)["ir"].stored == 2
     path.unlink()
     path.mkdir()
@@ -810,6 +937,23 @@ def test_the_version_names_itself(folder):
     text = (folder / OWN[:16] / "version").read_text()
     assert re.fullmatch(rf"Tack .*, Python 3\.\d+, in .*tack\n{OWN}\n", text)
     assert tack.cache.info().versions[0].text == text.split("\n")[0]
+
+
+@pytest.mark.parametrize("fault", ["no text", "no metadata"])
+def test_a_version_that_cannot_be_named_does_no_harm(folder, monkeypatch, fault):
+    """Tack stands in a folder whose name is no text, or what the installer has written about it is damaged."""
+    import importlib.metadata
+
+    def version(_name):
+        raise KeyError("Version")
+
+    if fault == "no text":
+        monkeypatch.setattr(cache_store, "__file__", os.fsdecode(b"/a/\xff/tack/runtime/cache_store.py"))
+    else:
+        monkeypatch.setattr(importlib.metadata, "version", version)
+    fill(the_store(), 1)
+    assert the_store().get("ir", key(0)) == payload(0)
+    assert tack.cache.info().versions[0].text.startswith("Tack")
 
 
 def test_import_loads_no_cache():

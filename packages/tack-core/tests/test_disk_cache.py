@@ -21,7 +21,7 @@ from fresh_process import run_program
 
 import tack
 from tack.ir.printer import print_ir
-from tack.runtime import cache_store, kernel_utils
+from tack.runtime import cache_bundle, cache_store, kernel_utils
 from tack.runtime.dispatch import get_backend
 
 TESTS = Path(__file__).parent
@@ -620,6 +620,21 @@ def test_annotations_of_every_usual_kind_do_not_keep_a_kernel_off_the_disk(proje
     for again in range(2):
         run = project.run(main=plain(NOTES, "f(x[i], 1, 1, 1, 1, 1, 1)"))
         assert run.answer == [1, 2, 5] and run.from_disk == bool(again)
+
+
+@pytest.mark.spec("cache-195")
+def test_a_bundle_of_before_an_edit_does_not_hide_what_was_stored_after_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_bundle, "loaded", {})
+    project.write(helper=HELPER.format(1.0), kernels=KERNELS)
+    project.run(main=MAIN)
+    tack.cache.bundle(project.folder / "b")
+    project.write(helper=HELPER.format(2.0))
+    for again in range(3):
+        tack.cache.load_bundle(project.folder / "b")
+        run = project.run()
+        assert run.answer == [2, 3, 4, 5] and run.from_disk == bool(again)
 
 
 # ------------------------------------------------------------------------------------------------------ names in a process

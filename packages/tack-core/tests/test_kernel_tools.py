@@ -150,6 +150,18 @@ def test_specialize_raises_what_the_call_raises(row: str) -> None:
     assert out.numpy().tolist() == [-1] * 4
 
 
+@pytest.mark.parametrize(("name", "text"), [("TACK_CACHE", "WRITE"), ("TACK_CACHE_SIZE", "1.5G")])
+def test_a_bad_variable_is_shown_at_the_users_call(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    monkeypatch.setenv("TACK_CACHE", "read")
+    monkeypatch.setenv(name, text)
+    scale, x = make_scale(), array(4)
+    for call in (scale, scale.specialize):
+        with pytest.raises(ValueError, match=f"{name}='{text}': the variable takes ") as caught:
+            call(x, like(x), 2.0)
+        assert len(traceback.extract_tb(caught.value.__traceback__)) <= 2
+        assert caught.value.__cause__ is caught.value.__context__ is None
+
+
 def test_specialize_takes_keywords_and_names_wrong_ones() -> None:
     scale, x = make_scale(), array(4)
     scale.specialize(a=2.0, x=x, out=like(x))
@@ -269,6 +281,29 @@ def test_the_seconds_are_those_of_the_compile(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.undo()
     (row,) = scale.variants()
     assert row.seconds == 2.5
+
+
+def test_the_seconds_count_the_lowering_that_the_call_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [10.0]
+    lower, build = tack.Kernel._lower, kernel_utils._compile
+
+    def lowered(*args: Any) -> Any:
+        clock[0] += 1.0
+        return lower(*args)
+
+    def built(*args: Any) -> Any:
+        clock[0] += 0.25
+        return build(*args)
+
+    scale, x = make_scale(), array(4)
+    backend = tack.get_default_device()._backend
+    with monkeypatch.context() as patch:
+        patch.setattr(kernel_utils.time, "perf_counter", lambda: clock[0])
+        patch.setattr(tack.Kernel, "_lower", lowered)
+        patch.setattr(kernel_utils, "_compile", built)
+        backend.resolve(scale, (x, like(x), 2.0))
+        backend.resolve(scale, (x, like(x), 2))
+    assert [row.seconds for row in scale.variants()] == [1.25, 0.25]
 
 
 PROGRAM = """

@@ -1,6 +1,7 @@
 """The list of passes: stages in order, the verifier after each, the template left alone."""
 
 import pickle
+import sys
 
 import pytest
 from typed_tools import facts, template
@@ -68,3 +69,31 @@ def test_what_is_nested_too_deeply_is_refused():
     long = "out[i] = " + " + ".join(["a[i, 0]"] * 900)
     with pytest.raises(tack.UnsupportedSyntaxError, match="nested too deeply"):
         compile_ir(template(long, list(TYPES)), facts(TYPES))
+
+
+def test_a_call_from_too_deep_a_recursion_is_not_the_kernels_fault():
+    """A kernel of one line is refused by the depth of its call alone; called from less deep, it runs."""
+
+    @tack.kernel
+    def line(out):
+        for i in range(out.shape[0]):
+            out[i] = out[i] * 2.0 + (1.0 + out[i])
+
+    def deep(n):
+        return line(tack.ones(2)) if n == 0 else deep(n - 1)
+
+    frame, used = sys._getframe(), 0
+    while frame is not None:
+        frame, used = frame.f_back, used + 1
+    said = set()
+    line.template()  # what is to be imported is there
+    for left in range(5, 60):
+        line._ir = None
+        try:
+            deep(sys.getrecursionlimit() - used - left)
+        except RecursionError as error:
+            said.add(str(error).partition("\n")[0].partition(": its call")[0])
+    assert "Kernel 'line': compiling it takes more of Python's stack than is left" in said
+    assert all("nested" not in words for words in said)
+    line._ir = None
+    deep(0)

@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 from tack import math, random
 from tack.errors import RaceWarning, UnsupportedSyntaxError
+from tack.forks import importing as _importing
 from tack.hooks import slots as _slots
 from tack.ir.types import ELEMENT_TYPES as _ELEMENT_TYPES
 from tack.ir.types import MatrixType, ScalarType, VectorType, f32, f64, i8, i16, i32, i64, mat, u8, u16, u32, u64, vec
@@ -51,7 +52,8 @@ if _TYPE_CHECKING:
 
 
 def _first_launch(kernel: Kernel, args: tuple[_Any, ...], kwargs: dict[str, _Any]) -> _Any:
-    import tack.runtime.dispatch  # noqa: F401  # which takes this function's place
+    with _importing:
+        import tack.runtime.dispatch  # noqa: F401  # which takes this function's place
 
     return _slots.launch(kernel, args, kwargs)
 
@@ -63,11 +65,13 @@ def __getattr__(name: str) -> _Any:
     """What few programs name loads when they do."""
     import importlib
 
-    if name == "cache":
-        return importlib.import_module("tack.cache")
-    if name == "VariantInfo":
-        return importlib.import_module("tack.lang.variant_info").VariantInfo
+    with _importing:
+        if name == "cache":
+            return importlib.import_module("tack.cache")
+        if name == "VariantInfo":
+            return importlib.import_module("tack.lang.variant_info").VariantInfo
     raise AttributeError(f"module 'tack' has no attribute {name!r}")
+
 
 ndindex, select = _INTRINSICS["ndindex"], _INTRINSICS["select"]
 bitcast, clz, fma, popcount = (_INTRINSICS[name] for name in ("bitcast", "clz", "fma", "popcount"))

@@ -5,9 +5,12 @@ Knows nothing of the rest of Tack: a `Span` is all that is needed to show the li
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
-__all__ = ["Diagnostic", "RaceWarning", "Source", "Span", "UnsupportedSyntaxError", "fail", "warning_text"]
+__all__ = ["Diagnostic", "RaceWarning", "Source", "Span", "UnsupportedSyntaxError", "fail", "too_deep", "warning_text"]
+
+_ROOM = 500  # calls: who leaves the compiler fewer has used the stack up himself
 
 
 class UnsupportedSyntaxError(NotImplementedError):
@@ -111,6 +114,23 @@ def fail(kind: type[Exception], message: str, *, kernel: str = "", span: Span | 
     error.__dict__["diagnostic"] = diagnostic
     error.__dict__["lineno"] = None if span is None else span.lineno
     return error
+
+
+def too_deep(kernel: str, span: Span | None) -> Exception:
+    """The exception for a `RecursionError` of the compiler, made in the function that called it.
+
+    Either the kernel is nested too deeply, or it is called, and compiled, where little of Python's stack is left.
+    """
+    frame, used, limit = sys._getframe(1), 0, sys.getrecursionlimit()
+    while frame is not None:
+        frame, used = frame.f_back, used + 1
+    if limit - used < _ROOM:
+        message = f"compiling it takes more of Python's stack than is left: its call is {used} deep, the limit is {limit}"
+        remedy = "Call it first from less deep a recursion, or raise the limit: sys.setrecursionlimit(...)."
+        return fail(RecursionError, message, kernel=kernel, span=span, remedy=remedy)
+    remedy = "Name parts of long expressions in locals, and move parts of the body into @tack.func functions."
+    message = "its statements or expressions are nested too deeply"
+    return fail(UnsupportedSyntaxError, message, kernel=kernel, span=span, remedy=remedy)
 
 
 def warning_text(message: str, *, kernel: str, span: Span, remedy: str) -> str:

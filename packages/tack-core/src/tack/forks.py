@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 
-__all__ = ["hold_over_fork"]
+__all__ = ["hold_over_fork", "importing"]
 
 _held: list[tuple[int, threading.RLock]] = []
 _taken: list[threading.RLock] = []
@@ -22,6 +22,11 @@ def hold_over_fork(order: int, lock: threading.RLock) -> threading.RLock:
     _held.append((order, lock))
     _held.sort(key=lambda entry: entry[0])
     return lock
+
+
+# Held where a call imports a part of Tack: a child that another thread forked meanwhile would wait for the module for ever. It is
+# first in the order, since imports take locks; who has one of the others leaves it out, for the fork waits for him anyway.
+importing = hold_over_fork(-1, threading.RLock())
 
 
 def _before() -> None:

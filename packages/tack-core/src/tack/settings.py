@@ -39,8 +39,11 @@ class Setting(Generic[T_co]):
             return self.default
         try:
             return self.parse(text)
-        except ValueError as error:
-            raise ValueError(f"{self.name}={text!r}: the variable takes {self.takes}") from error
+        except ValueError:
+            message = f"{self.name}={text!r}: the variable takes {self.takes}"
+        wrong = ValueError(message)
+        wrong.__dict__["diagnostic"] = message  # whatever has one is shown at the user's call, like what `errors.fail` makes
+        raise wrong
 
 
 def foreign(name: str) -> str:
@@ -81,7 +84,7 @@ def _positive(text: str) -> int:
 
 
 def _bytes(text: str) -> int:
-    match = re.fullmatch(r"([0-9]+)([KMGT]?)", text)
+    match = re.fullmatch(r"([0-9]{1,18})([KMGT]?)", text)
     if match is None:
         raise ValueError(text)
     return int(match[1]) << (10 * " KMGT".index(match[2] or " "))

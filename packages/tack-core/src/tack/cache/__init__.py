@@ -27,8 +27,8 @@ def info() -> Info:
 def clear() -> Removed:
     """Deletes the entries and counts of all versions and the bundles in the cache directory; returns how many entries and bytes.
 
-    Files that the cache has not made stay, and so does what this process has loaded. `PermissionError` when the directory is
-    another user's or others may write to it, `OSError` when something cannot be deleted.
+    Files that the cache has not made stay, and so does what this process has loaded. `PermissionError` when the directory or that
+    of a version is another user's or others may write to it, `OSError` when something cannot be deleted.
     """
     from tack.runtime import cache_prune
 
@@ -133,11 +133,11 @@ def _folder() -> str:
     """The cache directory, if it may be used or is not there."""
     from tack.errors import fail
     from tack.runtime.cache_files import distrust
-    from tack.runtime.cache_mode import folder
+    from tack.runtime.cache_mode import NOWHERE, folder
 
     path = folder()
     if path is None:
-        raise fail(RuntimeError, "There is no disk cache: no home directory is known", remedy="Set TACK_CACHE_DIR.")
+        raise fail(RuntimeError, f"There is no disk cache: {NOWHERE}", remedy="Set TACK_CACHE_DIR to an absolute path.")
     try:
         reason = distrust(path)
     except FileNotFoundError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from tack.errors import UnsupportedSyntaxError, fail
+from tack.errors import too_deep
 from tack.ir.annotate import annotate_types
 from tack.ir.assigned import check_assigned
 from tack.ir.bounds import split_prologue
@@ -94,8 +94,5 @@ def compile_ir(template: IRFunc, facts: CallFacts, watch: Callable[[str, IRFunc]
             if watch is not None:
                 watch(name, func)
     except RecursionError:
-        raise fail(
-            UnsupportedSyntaxError, "its expressions or statements are nested too deeply", kernel=template.name,
-            span=template.span, remedy="Name parts of long expressions in locals.",
-        ) from None  # fmt: skip
+        raise too_deep(template.name, template.span) from None
     return func

@@ -107,10 +107,9 @@ class ClassLowering(MethodLowering):
         if owner is None or not isinstance(cls, type) or cls not in owner.cls.__mro__:
             remedy = "Name the class's function: `Class.method(...)`."
             raise self.unsupported(call, "`super()` stands only in methods of device classes", remedy)
-        order = owner.cls.__mro__
-        for base in order[order.index(cls) + 1 :]:
-            if node.attr in vars(base):
-                return self._found(owner, node, vars(base)[node.attr])
+        found = self.bindings.method(owner, node.attr, cls)
+        if found is not None:
+            return self._found(owner, node, found)
         hint = did_you_mean(node.attr, _methods(cls)) or "Call a method that a base class has."
         raise self.error(NameError, node, f"no base class of '{cls.__name__}' has a '{node.attr}'", hint)
 
@@ -225,7 +224,7 @@ class ClassLowering(MethodLowering):
         if name in owner.funcs or isinstance(found, Func) or isinstance(getattr(found, "__func__", None), Func):
             return self.error(NameError, node, f"'{cls}.{name}' is a function and no value", "Call it, with parentheses.")
         if name.startswith("_"):
-            remedy = f"Name it `{name.lstrip('_') or 'value'}`, or compute with it before the launch."
+            remedy = f"Name it `{(name.partition('__')[2] or name).strip('_') or 'value'}`, or compute with it before the launch."
             return self.error(TypeError, node, f"kernels do not see '{name}' of class {cls}: its name starts with `_`", remedy)
         if name in owner.ignored:
             kind = owner.ignored[name]

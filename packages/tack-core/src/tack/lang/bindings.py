@@ -11,11 +11,8 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from tack.ir.types import MatrixType, ScalarType, VectorType
 from tack.lang.constant import Constant
-from tack.lang.device_class import Instance, is_device_class, member
-from tack.lang.func import Func
-from tack.lang.intrinsics import Intrinsic
+from tack.lang.device_class import LASTING, Instance, is_device_class, member
 
 __all__ = ["UNBOUND", "CallBindings", "MissingAttribute", "NotAModule", "builtin_name", "math_name"]
 
@@ -29,7 +26,6 @@ class _Unbound:
 
 UNBOUND: Final = _Unbound()
 Meanings = WeakKeyDictionary[FunctionType, dict[str, Any]]
-_LASTING = (Constant, Func, Intrinsic, ModuleType, ScalarType, VectorType, MatrixType)
 
 
 class MissingAttribute(LookupError):
@@ -63,14 +59,15 @@ class CallBindings:
         if key not in self._found:
             kept = self._meanings.setdefault(owner, {})
             value = kept[dotted] if dotted in kept else self._lookup(owner, dotted)
-            if isinstance(value, _LASTING) and isinstance(self._bare(owner, dotted.partition(".")[0]), _LASTING):
+            if isinstance(value, LASTING) and isinstance(self._bare(owner, dotted.partition(".")[0]), LASTING):
                 kept[dotted] = value
             self._found[key] = value
         return self._found[key]
 
-    def method(self, thing: Instance, name: str) -> Any:
-        """What `thing.name` is in the object's class, undecoded; a device function keeps its meaning for the kernel (N6)."""
-        return member(thing.cls, name, self.kernel)
+    def method(self, thing: Instance, name: str, after: type | None = None) -> Any:
+        """What `thing.name` is in the object's class, undecoded, or in the bases that follow class `after`, for `super().name`; a
+        device function keeps its meaning for the kernel (N6)."""
+        return member(thing.cls, name, self.kernel, after)
 
     def _lookup(self, owner: FunctionType, dotted: str) -> Any:
         first, *rest = dotted.split(".")
@@ -82,11 +79,20 @@ class CallBindings:
             if not (isinstance(value, ModuleType) or is_device_class(value)):
                 raise NotAModule(so_far, part, value)
             try:
-                value = getattr(value, part)
+                value = self._attribute(value, part)
             except AttributeError:
                 raise MissingAttribute(so_far, part, value) from None
             so_far = f"{so_far}.{part}"
         return value
+
+    def _attribute(self, owner: Any, name: str) -> Any:
+        """`owner.name`; of a class, which may go before the kernel does, the class keeps the meaning."""
+        if not isinstance(owner, ModuleType):
+            kept = member(owner, name, self.kernel)
+            kept = kept.__func__ if isinstance(kept, staticmethod) else kept  # pyright: ignore
+            if isinstance(kept, LASTING):
+                return kept
+        return getattr(owner, name)
 
     def _bare(self, owner: FunctionType, name: str) -> Any:
         if owner is self.kernel and name in self._namespace:

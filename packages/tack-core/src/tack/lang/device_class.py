@@ -9,26 +9,29 @@ import inspect
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import FunctionType, MemberDescriptorType
-from typing import Any, TypeVar, cast
+from types import FunctionType, MemberDescriptorType, ModuleType
+from typing import Any, Final, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tack.errors import fail
+from tack.ir.types import MatrixType, ScalarType, VectorType
 from tack.lang.array import Array
 from tack.lang.class_token import _class_token, _ClassToken
 from tack.lang.constant import Constant
 from tack.lang.func import Func
 from tack.lang.host_values import is_a
+from tack.lang.intrinsics import Intrinsic
 from tack.lang.texture import Texture3D
 
-__all__ = ["Instance", "Template", "describe", "device_class", "is_device_object", "iterated", "member"]
+__all__ = ["LASTING", "Instance", "Template", "describe", "device_class", "is_device_object", "iterated", "member"]
 
 C = TypeVar("C", bound=type)
 _MARK = "_tack_device_class"  # inherited: a subclass of a device class is one
 _ITERATE = "__tack_iterate__"
 _MEMORY = "_tack_meanings"  # of each class alone
+LASTING: Final = (Constant, Func, Intrinsic, ModuleType, ScalarType, VectorType, MatrixType)  # what a name keeps (N6)
 
 
 def device_class(cls: C) -> C:
@@ -57,19 +60,27 @@ def is_device_class(thing: object) -> bool:
     return isinstance(thing, type) and getattr(thing, _MARK, False) is True
 
 
-def member(cls: type, name: str, kernel: FunctionType) -> Any:
-    """The class's attribute `name`, undecoded; a device function keeps the meaning it had when `kernel` was first lowered (N6).
+def member(cls: type, name: str, kernel: FunctionType, after: type | None = None) -> Any:
+    """The class's attribute `name`, undecoded; one of `LASTING` keeps the meaning it had when `kernel` was first lowered (N6).
 
-    The class itself remembers, so that one made per call still goes.
+    `after`: a class in the order of the bases, of which only those that follow are asked, as `super()` does. None where there is
+    no such attribute. The class itself remembers, so that one made per call still goes.
     """
-    found = inspect.getattr_static(cls, name, None)
-    if not isinstance(found, Func | staticmethod):
-        return found
-    memory: WeakKeyDictionary[FunctionType, dict[str, Any]] | None = vars(cls).get(_MEMORY)
-    if memory is None:
-        memory = WeakKeyDictionary()
-        setattr(cls, _MEMORY, memory)
-    return memory.setdefault(kernel, {}).setdefault(name, found)
+    memory: WeakKeyDictionary[FunctionType, dict[tuple[str, type | None], Any]] | None = vars(cls).get(_MEMORY)
+    kept = None if memory is None else memory.get(kernel)
+    if kept is not None and (name, after) in kept:
+        return kept[name, after]
+    if after is None:
+        found = inspect.getattr_static(cls, name, None)
+    else:
+        order = cls.__mro__
+        found = next((vars(base)[name] for base in order[order.index(after) + 1 :] if name in vars(base)), None)
+    if isinstance(found, (*LASTING, staticmethod)):
+        if memory is None:
+            memory = WeakKeyDictionary()
+            setattr(cls, _MEMORY, memory)
+        memory.setdefault(kernel, {})[name, after] = found
+    return found  # pyright: ignore
 
 
 def iterated(cls: type) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, overload
 
 from tack import settings
-from tack.errors import UnsupportedSyntaxError, fail
+from tack.errors import fail, too_deep
 from tack.forks import hold_over_fork
 from tack.hooks import slots
 from tack.lang.class_token import _class_token, _class_tokens, _ClassToken, _retire_class
@@ -164,13 +164,7 @@ class Kernel(functools.partial[Any]):
         try:
             return lower_checks(lower_kernel(fn, parsed, bindings, call))
         except RecursionError:
-            raise fail(
-                UnsupportedSyntaxError,
-                "its statements or expressions are nested too deeply",
-                kernel=self.__name__,
-                span=parsed.name_span(),
-                remedy="Name parts of long expressions in locals, and move parts of the body into @tack.func functions.",
-            ) from None
+            raise too_deep(self.__name__, parsed.name_span()) from None
 
     def _make_cache_key(
         self, vector_arrays: Mapping[int, Any], template_args: Mapping[int, Any], texture_arrays: Mapping[int, Any], debug: bool

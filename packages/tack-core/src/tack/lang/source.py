@@ -10,13 +10,14 @@ import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
-from types import FunctionType
+from itertools import pairwise
+from types import CodeType, FunctionType
 from typing import Any
 
 from tack.errors import Source, Span, UnsupportedSyntaxError, fail
 from tack.lang.source_text import SourceText
 
-__all__ = ["Parsed", "parse", "written_lines"]
+__all__ = ["Parsed", "parse", "private_names", "written_lines"]
 
 _TRIES = 200  # ends of the function that are tried before the source is said not to match
 
@@ -86,13 +87,19 @@ def parse(fn: FunctionType, text: SourceText, kernel: str, what: str) -> Parsed:
 def written_lines(fn: FunctionType, text: SourceText) -> tuple[str, ...]:
     """The function's own lines as far as they can be told without parsing; () where its source cannot be read.
 
-    Where they are those that `parse` finds, equal lines mean equal syntax trees.
+    Where they are those that `parse` finds, equal lines and `private_names` mean equal syntax trees.
     """
     start = text.first_line - 1
     if start >= len(text.lines):
         return ()
     end = _block_end(text.lines, _last_line(fn, text), _indent(text.lines[start]))
     return tuple(_trim(text.lines[start:end]))
+
+
+def private_names(fn: FunctionType) -> tuple[str, ...]:
+    """Where the function stands among classes, and its names that one of these may be part of (`__x` in a class body)."""
+    code = fn.__code__
+    return code.co_qualname, *(name for name in (*code.co_names, *code.co_freevars) if name.startswith("_") and "__" in name)
 
 
 def _last_line(fn: FunctionType, text: SourceText) -> int:
@@ -114,8 +121,10 @@ def _find(fn: FunctionType, text: SourceText, kernel: str, what: str) -> tuple[a
         block = text.lines[start:end]
         node = _parse_block("".join(block), bool(indent))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if any("__" in line for line in block):
+                _mangle(node, code)
             names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-            if node.name == code.co_name and all(map(_is_name, names, code.co_varnames)):
+            if node.name == code.co_name and names == [*code.co_varnames[: len(names)]]:
                 return node, _trim(block), 2 if indent else 1
             break
         if node is not None or end == len(text.lines):
@@ -141,9 +150,31 @@ def _unreadable(fn: FunctionType, text: SourceText, kernel: str, what: str) -> E
     )
 
 
-def _is_name(written: str, compiled: str) -> bool:
-    """Whether a name in the text is the compiled one; in a class body Python puts the class's name before `__x`."""
-    return compiled == written or (written.startswith("__") and compiled.endswith(written))
+_NAMES: dict[type[ast.AST], str] = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg"}  # not keywords: Python leaves those
+
+
+def _mangle(node: ast.AST, code: CodeType) -> None:
+    """Gives names such as `__x` in a class body the name that Python gives them, `_Class__x`."""
+    places = [(each, _NAMES[type(each)]) for each in ast.walk(node) if type(each) in _NAMES]
+    private = {name for each, place in places if (name := getattr(each, place)).startswith("__") and not name.endswith("__")}
+    prefix = _private_prefix(code, private) if private else ""
+    for each, place in places if prefix else ():
+        if getattr(each, place) in private:
+            setattr(each, place, prefix + getattr(each, place))
+
+
+def _private_prefix(code: CodeType, private: set[str]) -> str:
+    """What Python has put before the names `private` when it compiled `code`: "_Class", of the innermost class around it."""
+    classes = [name for name, inner in pairwise(code.co_qualname.split(".")) if "<locals>" not in (name, inner)]
+    if classes:
+        bare = classes[-1].lstrip("_")
+        return bare and f"_{bare}"
+    # A function that a class body declares `global` has no class in its name: its names tell.
+    compiled = {*code.co_names, *code.co_varnames, *code.co_freevars}
+    if private & compiled:
+        return ""
+    ours = [name for name in compiled if name.startswith("_") and not name.startswith("__")]
+    return min((name.removesuffix(own) for name in ours for own in private if name.endswith(own)), key=len, default="")
 
 
 def _indent(line: str) -> str:

@@ -6,13 +6,14 @@ Many ranks on a shared file system read one file in place of thousands, or one r
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from struct import Struct
 
 from tack.errors import fail
-from tack.runtime.cache_files import read_private, write_whole
+from tack.runtime.cache_files import read_private, read_whole, write_whole
 
 __all__ = ["Bundle", "bundle_path", "loaded", "read_bundle", "unpack", "write_bundle"]
 
@@ -47,6 +48,8 @@ def write_bundle(path: str, fingerprint: str, entries: Iterable[tuple[str, bytes
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise fail(FileNotFoundError, f"There is no directory {folder} for the bundle")
+    if os.path.isdir(path):
+        raise fail(IsADirectoryError, f"The bundle {path} is a directory", remedy="Name a file.")
     count = 0
 
     def parts() -> Iterator[bytes]:
@@ -77,12 +80,18 @@ def read_bundle(path: str, own: bool = False) -> bytes:
     """
     try:
         if own:
-            found = read_private(path)
+            found = read_private(path, largest=sys.maxsize)
             if found is None:
-                raise fail(PermissionError, f"The bundle {path} is not read: it is another user's, or others may write to it")
+                raise fail(
+                    PermissionError,
+                    f"The bundle {path} is not read: it is another user's, or others may write to it",
+                    remedy="Delete it, and make one with `tack cache bundle`.",
+                )
             return found[0]
         with open(path, "rb") as file:
-            return file.read()
+            return read_whole(file)
+    except IsADirectoryError:
+        raise fail(IsADirectoryError, f"The bundle {path} is a directory") from None
     except FileNotFoundError:
         raise fail(FileNotFoundError, f"There is no bundle at {path}", remedy="Make one with `tack cache bundle`.") from None
 

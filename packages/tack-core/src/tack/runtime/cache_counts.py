@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 
-from tack.runtime.cache_files import KINDS, read_private, write_whole
+from tack.runtime.cache_files import KINDS, NO_WAITING, read_private, write_whole
 
 __all__ = ["COUNTERS", "Counts", "add_line", "no_counts", "shorten", "totals"]
 
@@ -41,7 +41,7 @@ def no_counts() -> dict[str, Counts]:
 def add_line(folder: str, counts: Mapping[str, Counts]) -> None:
     """Adds this process' counts to those in a version's directory; does nothing where that fails."""
     with suppress(OSError):
-        descriptor = os.open(os.path.join(folder, COUNTERS), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(os.path.join(folder, COUNTERS), os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_WAITING, 0o600)
         with open(descriptor, "wb", buffering=0) as file:
             file.write(_line(counts))
 
@@ -53,7 +53,7 @@ def totals(folder: str) -> dict[str, Counts]:
         found = read_private(os.path.join(folder, COUNTERS))
         for line in (found[0] if found else b"").splitlines():
             words = line.split()
-            if len(words) == 5 * len(KINDS) and all(word.isdigit() for word in words):
+            if len(words) == 5 * len(KINDS) and all(word.isdigit() and len(word) < 20 for word in words):
                 numbers = map(int, words)
                 for kind in KINDS:
                     old = sums[kind]

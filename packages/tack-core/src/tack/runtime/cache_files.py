@@ -5,19 +5,26 @@ Knows neither modes nor counts. What is read here becomes machine code, so only 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
+from typing import BinaryIO
 
 __all__ = [
-    "KINDS", "TEMPORARY", "distrust", "entry_payload", "frame_entry", "is_private", "make_private", "read_private", "write_whole",
+    "KINDS", "NO_WAITING", "TEMPORARY", "distrust", "entry_payload", "frame_entry", "is_private", "make_private", "read_private",
+    "read_whole", "write_whole",
 ]  # fmt: skip
 
 KINDS = ("ir", "variant")
 TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
+NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # without it, opening a named pipe waits for its other end, for ever
+
+_LARGEST = 1 << 30  # bytes: no entry comes near it
+_OF_ANOTHER = "; set TACK_CACHE_DIR to a directory of your own"
 
 _MAGIC = b"tack cache entry 1\n"
 _HASH = len(_MAGIC)
@@ -53,14 +60,14 @@ def distrust(path: str) -> str:
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode):  # whoever owns a link chooses what is read through it
         if os.name != "nt" and found.st_uid not in (0, os.geteuid()):
-            return f"{path} is a link of user {found.st_uid}, and you are user {os.geteuid()}"
+            return f"{path} is a link of user {found.st_uid}, and you are user {os.geteuid()}{_OF_ANOTHER}"
         found = os.stat(path)
     if not stat.S_ISDIR(found.st_mode):
-        return f"{path} is not a directory"
+        return f"{path} is not a directory{_OF_ANOTHER}"
     if is_private(found):
         return ""
     if found.st_uid != os.geteuid():
-        return f"{path} belongs to user {found.st_uid}, and you are user {os.geteuid()}"
+        return f"{path} belongs to user {found.st_uid}, and you are user {os.geteuid()}{_OF_ANOTHER}"
     return f"others may write to {path} (mode {stat.S_IMODE(found.st_mode):04o}); take that from them: chmod go-w"
 
 
@@ -73,23 +80,34 @@ def is_private(found: os.stat_result) -> bool:
 
 def make_private(path: str) -> None:
     """Makes the directory and the missing ones above it, which the user alone may enter. `OSError` if it cannot."""
-    if os.path.isdir(path):
-        return
-    parent = os.path.dirname(path)
-    if parent != path:
-        make_private(parent)
-    with suppress(FileExistsError):  # another process was quicker; distrust() looks at what it made
-        os.mkdir(path, 0o700)
+    missing: list[str] = []
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        parent = os.path.dirname(path)
+        path = "" if parent == path else parent
+    for each in reversed(missing):
+        with suppress(FileExistsError):  # another process was quicker; distrust() looks at what it made
+            os.mkdir(each, 0o700)
 
 
-def read_private(path: str) -> tuple[bytes, float] | None:
-    """What a file holds and its time; None when it is no plain file or others may write to it. `OSError` if it cannot be read."""
-    # Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+def read_private(path: str, largest: int = _LARGEST) -> tuple[bytes, float] | None:
+    """What a file holds and its time; None when it is no plain file, others may write to it, or it has more than `largest` bytes.
+
+    `OSError` if it cannot be read.
+    """
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAITING)) as file:
         found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or not is_private(found):
+        if not stat.S_ISREG(found.st_mode) or not is_private(found) or found.st_size > largest:
             return None
-        return file.read(), found.st_mtime
+        return read_whole(file), found.st_mtime
+
+
+def read_whole(file: BinaryIO) -> bytes:
+    """The rest of an open file. `OSError` if it cannot be read, or the memory cannot hold it."""
+    try:
+        return file.read()
+    except MemoryError:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), file.name) from None
 
 
 def write_whole(path: str, parts: Iterable[bytes], rights: int = 0o600) -> None:

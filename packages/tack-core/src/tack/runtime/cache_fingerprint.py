@@ -25,7 +25,7 @@ from tack.lang.constant import Constant
 from tack.lang.device_class import Instance, iterated
 from tack.lang.func import Func
 from tack.lang.intrinsics import INTRINSICS, Intrinsic
-from tack.lang.source import written_lines
+from tack.lang.source import private_names, written_lines
 
 __all__ = [
     "Print", "Unstable", "digest", "instance_print", "lines_of", "method_print", "methods_of", "tack_version", "value_print",
@@ -62,7 +62,7 @@ def lines_of(thing: Any) -> tuple[str, ...]:
 def _text_print(thing: Any) -> str:
     found = _texts.get(thing)
     if found is None:
-        found = _texts[thing] = digest(lines_of(thing)).hex()
+        found = _texts[thing] = digest((lines_of(thing), private_names(thing.__wrapped__))).hex()
     return found
 
 
@@ -223,7 +223,7 @@ def tack_version() -> str:
             for folder in folders or ():
                 for part in _code(Path(folder)):
                     found.update(part)
-    except OSError:  # nobody can say what code this is: what other processes have stored is not for it
+    except Exception:  # nobody can say what code this is, as without `__spec__`: what other processes have stored is not for it
         found.update(os.urandom(16))
     return found.hexdigest()
 

@@ -5,13 +5,16 @@ Everything is read from the environment at each call. Knows no file of the cache
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from dataclasses import dataclass
 
 from tack import settings
 
-__all__ = ["World", "folder", "mode", "world"]
+__all__ = ["NOWHERE", "World", "folder", "mode", "world"]
+
+NOWHERE = "no home directory is known, or the working directory is gone"  # why there is no `folder()`
 
 # The variable that gives a process' rank, and those that give the number of processes, of which the first that is set counts.
 # PMIx itself has none for the number: Open MPI and Slurm, which speak it, set their own. `SLURM_NTASKS` is not here, since in the
@@ -50,10 +53,16 @@ def world() -> World | None:
 
 
 def folder() -> str | None:
-    """The absolute path of the cache directory; None when nothing says where, as for a user without a home directory."""
+    """The absolute path of the cache directory; None when nothing says where, as for a user without a home directory.
+
+    A relative one is taken from where the process was when it was first asked for, and stays there.
+    """
     chosen = settings.CACHE_DIR.read()
     if chosen is not None:
-        return os.path.abspath(os.path.expanduser(chosen))
+        try:
+            return _absolute(os.path.expanduser(chosen))
+        except OSError:  # the working directory has been deleted
+            return None
     base = settings.foreign("XDG_CACHE_HOME")
     if os.path.isabs(base):  # the XDG rules: a relative path is ignored
         return os.path.join(base, "tack")
@@ -69,6 +78,9 @@ def folder() -> str | None:
     return path if os.path.isabs(path) else None
 
 
+_absolute = functools.cache(os.path.abspath)
+
+
 def _number(name: str) -> int | None:
     text = settings.foreign(name)
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None  # Python refuses very long ones

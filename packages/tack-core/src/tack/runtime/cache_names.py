@@ -57,10 +57,11 @@ class _Recorder(CallBindings):
         self._note(where, dotted, value)
         return value
 
-    def method(self, thing: Instance, name: str) -> Any:
-        """`CallBindings.method`, noted."""
-        value = super().method(thing, name)
-        self._note(thing.path if thing.path in self.objects else None, name, value)
+    def method(self, thing: Instance, name: str, after: type | None = None) -> Any:
+        """`CallBindings.method`, noted; `super().name` with the place of the class that it stands in, "1.name"."""
+        value = super().method(thing, name, after)
+        noted = name if after is None else f"{thing.cls.__mro__.index(after)}.{name}"
+        self._note(thing.path if thing.path in self.objects else None, noted, value)
         return value
 
     def _note(self, where: int | str | None, name: str, value: Any) -> None:
@@ -118,7 +119,8 @@ def _lookup(kernel: Any, call: CallShape | None, names: Sequence[Name]) -> _Reco
         where, dotted, _ = name
         try:
             if isinstance(where, str):
-                recorder.method(recorder.objects[where], dotted)
+                thing, (place, _, attribute) = recorder.objects[where], dotted.rpartition(".")
+                recorder.method(thing, attribute, thing.cls.__mro__[int(place)] if place else None)
             else:
                 recorder.resolve(recorder.owners[where].__wrapped__, dotted)
         except LookupError:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tack.errors import fail
 from tack.runtime.cache_counts import COUNTERS, shorten
-from tack.runtime.cache_files import KINDS, TEMPORARY, distrust
+from tack.runtime.cache_files import KINDS, NO_WAITING, TEMPORARY, distrust
 
 __all__ = ["BUNDLE", "HOUR", "MARK", "NAME", "Entry", "Removed", "VersionFolder", "clear", "prune", "seconds_to_scan", "versions"]
 
@@ -79,7 +81,7 @@ def seconds_to_scan(root: str) -> float:
         if abs(age) < HOUR:  # a time far ahead is a clock that was wrong
             return HOUR - max(age, 0.0)
     try:
-        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | NO_WAITING, 0o600))
         os.utime(mark)
     except OSError:  # without a mark every process would scan
         return HOUR
@@ -111,9 +113,13 @@ def prune(root: str, limit: int) -> Removed:
 
 
 def clear(root: str) -> Removed:
-    """Deletes everything that is the cache's, bundles in its directory too. `OSError` when something cannot be deleted."""
+    """Deletes everything that is the cache's, bundles in its directory too. `OSError` when something cannot be deleted.
+
+    The directory of a version that is refused stays; `PermissionError` says so when all else is deleted.
+    """
     count = size = 0
-    for folder in versions(root):
+    folders = versions(root)
+    for folder in folders:
         if folder.refused:
             continue
         for entry in folder.entries:
@@ -125,6 +131,9 @@ def clear(root: str) -> Removed:
     for item in _items(root):
         if item.name == MARK or BUNDLE.fullmatch(item.name):
             _delete(item.path)
+    refused = "; ".join(folder.refused for folder in folders if folder.refused)
+    if refused:
+        raise fail(PermissionError, f"Not all of the disk cache is deleted, since {refused}")
     return Removed(count, size)
 
 
@@ -143,7 +152,8 @@ def _entries(folder: str) -> list[Entry]:
         if name is not None:
             with suppress(FileNotFoundError):  # another process deleted it
                 known = item.stat(follow_symlinks=False)
-                found.append(Entry(item.path, name[1], known.st_size, known.st_mtime))
+                if not stat.S_ISDIR(known.st_mode):
+                    found.append(Entry(item.path, name[1], known.st_size, known.st_mtime))
     return found
 
 
@@ -170,5 +180,7 @@ def _is_old(path: str) -> bool:
 
 
 def _delete(path: str) -> None:
+    """Deletes a file; a directory is not the cache's, whatever its name, and stays."""
     with suppress(FileNotFoundError):
-        os.unlink(path)
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            os.unlink(path)

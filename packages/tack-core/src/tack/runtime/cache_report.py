@@ -32,7 +32,7 @@ class VersionInfo:
 
 @dataclass(frozen=True, slots=True)
 class BundleInfo:
-    """A bundle in the cache directory: `entries` is None when it is damaged."""
+    """A bundle in the cache directory: `entries` is None when it is damaged or cannot be read."""
 
     name: str
     size: int
@@ -70,7 +70,7 @@ class Info:
 def survey() -> Info:
     """The disk cache as it is. `ValueError` for a bad variable, `OSError` if its directory cannot be read."""
     folder = cache_mode.folder()
-    refused = "" if folder is not None else "there is no home directory; set TACK_CACHE_DIR"
+    refused = "" if folder is not None else f"{cache_mode.NOWHERE}; set TACK_CACHE_DIR to an absolute path"
     versions: tuple[VersionInfo, ...] = ()
     bundles: tuple[BundleInfo, ...] = ()
     if folder is not None:
@@ -118,7 +118,7 @@ def _bundles(folder: str) -> Iterator[BundleInfo]:
                 path = os.path.join(folder, name)
                 size = os.path.getsize(path)
                 entries = None
-                with suppress(ValueError, PermissionError):
+                with suppress(ValueError, OSError):
                     entries = len(cache_bundle.unpack(cache_bundle.read_bundle(path, own=True), path).entries)
                 yield BundleInfo(name, size, entries)
 

@@ -11,13 +11,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 from tack import settings
+from tack.errors import fail
 from tack.runtime import cache_bundle, cache_counts, cache_mode, cache_prune
 from tack.runtime.cache_files import distrust, entry_payload, frame_entry, make_private, read_private, write_whole
 from tack.runtime.cache_prune import HOUR
 
 __all__ = ["Store", "current", "set_version", "store", "version"]
+
+T = TypeVar("T")
 
 
 class Store:
@@ -53,13 +57,13 @@ class Store:
         path = self._path(kind, key)
         try:
             found = read_private(path)
+            payload = None if found is None else entry_payload(found[0], kind, key)
         except (FileNotFoundError, NotADirectoryError):
             counts.misses += 1
             return None
-        except OSError:
+        except (OSError, MemoryError):
             counts.bad += 1
             return None
-        payload = None if found is None else entry_payload(found[0], kind, key)
         if found is None or payload is None:
             counts.bad += 1
             return None
@@ -88,23 +92,39 @@ class Store:
                 break
         self._scan()
 
-    def reject(self, kind: str) -> None:
-        """Counts the last hit as bad: its reader could not use the payload."""
-        self.stats[kind].hits -= 1
-        self.stats[kind].bad += 1
+    def use(self, kind: str, key: bytes, read: Callable[[bytes], T | None]) -> T | None:
+        """What `read` makes of the payload under a 32-byte key; None if there is none that it can use.
 
-    def outdated(self, kind: str) -> None:
-        """Counts the last hit as a miss: the payload is sound, but a name that it was made with means something else."""
-        self.stats[kind].hits -= 1
-        self.stats[kind].misses += 1
+        It gives None for a payload that is sound, but made with names that mean something else: a miss. Whatever it raises, the
+        payload is bad. One of a bundle that is of no use makes room for the file, which may be younger; both lookups count.
+        """
+        counts = self.stats[kind]
+        while (payload := self.get(kind, key)) is not None:
+            try:
+                made = read(payload)
+            except Exception:  # whatever is wrong with an entry, what it holds is made anew
+                counts.bad += 1
+            else:
+                if made is not None:
+                    return made
+                counts.misses += 1
+            counts.hits -= 1
+            if not self.files or cache_bundle.loaded.pop((kind, key), None) is None:
+                break
+        return None
 
     def payloads(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Every sound entry of this version as (kind, key, payload), in the order of their names."""
+        """Every sound entry of this version as (kind, key, payload), in the order of their names.
+
+        `PermissionError` when the version's directory is not used.
+        """
         for folder in cache_prune.versions(self.root):
             if folder.path == self.folder:
+                if folder.refused:
+                    raise fail(PermissionError, f"Nothing is bundled, since {folder.refused}")
                 for entry in sorted(folder.entries, key=lambda entry: entry.path):
                     key = bytes.fromhex(os.path.basename(entry.path).split(".")[0])
-                    with suppress(FileNotFoundError):  # another process deleted it
+                    with suppress(OSError):  # another process deleted it, say
                         found = read_private(entry.path)
                         payload = None if found is None else entry_payload(found[0], entry.kind, key)
                         if payload is not None:
@@ -154,7 +174,7 @@ class Store:
             return False
         if made:
             with suppress(OSError):
-                write_whole(os.path.join(self.folder, cache_prune.NAME), (_describe(self.fingerprint).encode(),))
+                write_whole(os.path.join(self.folder, cache_prune.NAME), (_describe(self.fingerprint),))
         return True
 
     def _trusts(self, folder: str) -> bool:
@@ -222,16 +242,17 @@ def current() -> Store | None:
     return None if _current is None else _current[1]
 
 
-def _describe(fingerprint: str) -> str:
+def _describe(fingerprint: str) -> bytes:
     """What the file in a version's directory says about it."""
     try:
         from importlib.metadata import version as release
 
         name = f"Tack {release('tack-core')}"
-    except ImportError:  # not installed, but run from its source tree; or a process that may no longer read Python's files
+    except Exception:  # not installed, but run from its source tree; or what Python says of it is damaged, or may not be read
         name = "Tack"
     place = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return f"{name}, Python {sys.version_info.major}.{sys.version_info.minor}, in {place}\n{fingerprint}\n"
+    text = f"{name}, Python {sys.version_info.major}.{sys.version_info.minor}, in {place}\n{fingerprint}\n"
+    return text.encode(errors="surrogateescape")  # a path may be no text
 
 
 def _write_counts() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tack import settings
 from tack.codegen.layout import CODE_VERSION, PackLayout, pack_layout
+from tack.forks import importing
 from tack.ir.nodes import IRFunc
 from tack.ir.types import DTYPES
 from tack.runtime.backend import Backend, Capabilities, missing_dependency
@@ -55,8 +56,9 @@ class CpuBackend(Backend):
 
     def build(self, func: IRFunc, args: Sequence[Any]) -> CpuCode:
         """Compiles a typed kernel."""
-        from tack.codegen.llvm_gen import emit_module
-        from tack.runtime.cpu_jit import compile_module
+        with importing:
+            from tack.codegen.llvm_gen import emit_module
+            from tack.runtime.cpu_jit import compile_module
 
         layout = pack_layout(func)
         return CpuCode(func, layout, compile_module(emit_module(func, layout), func.name), Cost(self.pool))
@@ -95,8 +97,9 @@ class CpuBackend(Backend):
 
     def code(self, variant: KernelVariant, mode: str) -> str:
         """LLVM IR before ("source") and after ("optimized") LLVM's passes, or assembly ("asm")."""
-        from tack.codegen.llvm_gen import emit_module
-        from tack.runtime import cpu_jit
+        with importing:
+            from tack.codegen.llvm_gen import emit_module
+            from tack.runtime import cpu_jit
 
         source = emit_module(variant.ir, variant.payload.layout)
         return source if mode == "source" else getattr(cpu_jit, mode)(source, variant.ir.name)

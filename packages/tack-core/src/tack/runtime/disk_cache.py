@@ -17,6 +17,7 @@ from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts
 from tack.ir.races import race_pairs
 from tack.lang.call_shape import CallShape
+from tack.lang.source import private_names
 from tack.runtime import cache_store
 from tack.runtime.backend import Backend
 from tack.runtime.cache_fingerprint import Print, Unstable, digest, instance_print, lines_of, tack_version, value_print
@@ -65,7 +66,7 @@ def _template(kernel: Any, call: CallShape | None) -> IRFunc:
     key = None if store is None else _ir_key(kernel, call)
     if store is None or key is None:
         return kernel._lower(call)
-    found = _read_template(store, key, kernel, call)
+    found = store.use("ir", key, lambda data: _read_template(data, key, kernel, call))
     if found is not None:
         return found
     if call is not None and call.debug:
@@ -98,7 +99,7 @@ def _ir_key(kernel: Any, call: CallShape | None) -> bytes | None:
 def _kernel_print(kernel: Any) -> Print:
     fn = kernel.__wrapped__
     cells = tuple(map(_cell_print, fn.__closure__ or ()))
-    return kernel.__module__, kernel.__qualname__, kernel.__name__, lines_of(kernel), _result_print(fn), cells
+    return kernel.__module__, kernel.__qualname__, kernel.__name__, lines_of(kernel), private_names(fn), _result_print(fn), cells
 
 
 def _cell_print(cell: Any) -> Print:
@@ -136,22 +137,15 @@ def _lineage(key: bytes, recorder: _Recorder) -> _Lineage | None:
     return None if recorder.unstable else _Lineage(key, names := tuple(recorder.names), digest(names), sources)
 
 
-def _read_template(store: cache_store.Store, key: bytes, kernel: Any, call: CallShape | None) -> IRFunc | None:
-    data = store.get("ir", key)
-    if data is None:
+def _read_template(data: bytes, key: bytes, kernel: Any, call: CallShape | None) -> IRFunc | None:
+    """The template in an entry; None where a name in it means something else here. Raises whatever is wrong with the entry."""
+    listed, func = split(data, 2)
+    recorder = _lookup(kernel, call, loads(listed))
+    if recorder is None:
         return None
-    try:
-        listed, func = split(data, 2)
-        recorder = _lookup(kernel, call, loads(listed))
-        if recorder is None:
-            store.outdated("ir")
-            return None
-        lineage = _lineage(key, recorder)
-        assert lineage is not None
-        template = loads_func(func, lineage.sources)
-    except Exception:  # whatever is wrong with an entry, the kernel is lowered instead
-        store.reject("ir")
-        return None
+    lineage = _lineage(key, recorder)
+    assert lineage is not None
+    template = loads_func(func, lineage.sources)
     template.facts[_LINEAGE] = lineage
     if call is None or not call.debug:
         template.facts["_split"] = template  # which is how `lower_checks` leaves one
@@ -196,17 +190,14 @@ class VariantEntry:
 
     def load(self, args: Sequence[Any]) -> Built | None:
         """The stored variant, ready to be launched with arguments like `args`; None if there is none."""
-        data = self.store.get("variant", self.key)
-        if data is None:
-            return None
-        try:
+
+        def read(data: bytes) -> Built:
             head, artifact, ir = split(data, 3)
             full, targets = loads(head)
             func = loads_func(ir, self.lineage.sources)
             return Built(func, self.backend.load_variant(func, artifact, args), full, targets)
-        except Exception:  # whatever is wrong with an entry, the kernel is compiled instead
-            self.store.reject("variant")
-            return None
+
+        return self.store.use("variant", self.key, read)
 
     def save(self, built: Built) -> None:
         """Stores a variant that has just been compiled."""

@@ -6,6 +6,7 @@ from types import MethodType
 from typing import Any
 
 from tack.errors import fail
+from tack.forks import importing
 from tack.lang.kernel import Kernel, end_at_the_call
 from tack.runtime import debug
 
@@ -27,11 +28,12 @@ def inspect(kernel: Kernel, *args: Any, mode: str = "source") -> str:
 
 
 def _inspect(kernel: Kernel, args: tuple[Any, ...], mode: str) -> str:
-    from tack.ir.printer import print_ir  # with the rest of the compiler, not with `import tack`
-    from tack.lang.call_shape import describe_call
-    from tack.runtime.checked_launch import checked_call
-    from tack.runtime.dispatch import device_of_call
-    from tack.runtime.launch_checks import check_workgroup_support
+    with importing:
+        from tack.ir.printer import print_ir  # with the rest of the compiler, not with `import tack`
+        from tack.lang.call_shape import describe_call
+        from tack.runtime.checked_launch import checked_call
+        from tack.runtime.dispatch import device_of_call
+        from tack.runtime.launch_checks import check_workgroup_support
 
     if isinstance(kernel, MethodType) and isinstance(kernel.__func__, Kernel):  # obj.kernel
         kernel, args = kernel.__func__, (kernel.__self__, *args)

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tack.forks import importing
 from tack.hooks import slots
 from tack.ir.types import mat, vec
 from tack.lang.class_token import _ClassToken
@@ -26,10 +27,11 @@ __all__ = ["specialize", "variants"]
 
 def specialize(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Compiles what `kernel(*args, **kwargs)` would run, where it would run, and raises what that would raise before a launch."""
-    from tack.lang.call_shape import describe_call
-    from tack.runtime.checked_launch import checked_call
-    from tack.runtime.dispatch import device_of_call
-    from tack.runtime.launch_checks import ranges_of_launch
+    with importing:
+        from tack.lang.call_shape import describe_call
+        from tack.runtime.checked_launch import checked_call
+        from tack.runtime.dispatch import device_of_call
+        from tack.runtime.launch_checks import ranges_of_launch
 
     call = describe_call(kernel.param_names, kernel.bind(args, kwargs))
     device = device_of_call(kernel, call)
@@ -43,8 +45,9 @@ def variants(kernel: Any) -> list[VariantInfo]:
     devices = sorted(started_devices(), key=_name)
     if not devices:  # then nothing has been compiled, and the compiler need not load
         return []
-    from tack.lang.variant_info import VariantInfo
-    from tack.runtime.kernel_utils import origins
+    with importing:
+        from tack.lang.variant_info import VariantInfo
+        from tack.runtime.kernel_utils import origins
 
     rows: list[VariantInfo] = []
     for device in devices:

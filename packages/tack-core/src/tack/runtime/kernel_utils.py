@@ -84,7 +84,10 @@ class KernelVariant(_Referable):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a variant came from: the seconds it took to compile it, or to load it `from_disk`; `sizes` names those baked in."""
+    """Where a variant came from: the seconds it took to compile it, or to load it `from_disk`; `sizes` names those baked in.
+
+    They count from where the call began to look for its template: whoever lowers it, or waits for it, waits for the variant.
+    """
 
     seconds: float
     from_disk: bool
@@ -158,6 +161,7 @@ def resolve_variant(
     hit = None if debug or expanded else _fast_resolve(cache.serial, kernel, given)
     if hit is not None:
         return hit.variant
+    start = time.perf_counter()
     call = args if isinstance(args, CallShape) else describe_call(kernel.param_names, given)
     args = call.args + call.hidden
     template = kernel.template(call)
@@ -180,7 +184,7 @@ def resolve_variant(
     variant = slot.get(key)
     if variant is None:
         facts = CallFacts(params, shapes, default_float(args), disjoint, backend.capabilities.fma)
-        variant = slot[key] = _build_variant(backend, template, facts, args, key)
+        variant = slot[key] = _build_variant(backend, template, facts, args, key, start)
     if not debug:
         remember(cache.serial, kernel, template, call, variant, specialize_disjoint)
         if key not in slot:  # dropped meanwhile
@@ -189,10 +193,11 @@ def resolve_variant(
     return variant
 
 
-def _build_variant(backend: Backend, template: IRFunc, facts: CallFacts, args: Sequence[Any], key: VariantKey) -> KernelVariant:
+def _build_variant(
+    backend: Backend, template: IRFunc, facts: CallFacts, args: Sequence[Any], key: VariantKey, start: float
+) -> KernelVariant:
     """Loads the variant from the disk, or runs the passes and the backend's compiler. Two threads may do so for one key at once:
-    either result is right."""
-    start = time.perf_counter()
+    either result is right. `start`: when the call began to look for its template."""
     entry = variant_entry(backend, template, key, facts)
     built = None if entry is None else entry.load(args)
     from_disk = built is not None

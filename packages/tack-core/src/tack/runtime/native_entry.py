@@ -134,12 +134,9 @@ def _load(text: str) -> Code:
     names = (llvm_entry.ENTRY, *llvm_entry.SELF_TEST)
     key = hashlib.sha256(repr((llvm_entry.ENTRY, text, target_key())).encode()).digest()
     store = cache_store.store()
-    image = None if store is None else store.get("variant", key)
-    if store is not None and image is not None:
-        try:
-            return load_object(image, names)
-        except RuntimeError:
-            store.reject("variant")
+    found = None if store is None else store.use("variant", key, lambda image: load_object(image, names))
+    if found is not None:
+        return found
     image = emit_object(text, opt=1, passes=False)
     if store is not None:
         store.put("variant", key, image)
