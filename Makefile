@@ -23,13 +23,13 @@ demo:
 	$(run) examples/terrain.py $(ARGS)
 
 .PHONY: env compiler
-# Tests run emitted C and benchmarks compare with C++: both are compiled by g++.
+# Tests run emitted C, tack-sim compiles its stand-in library and benchmarks compare with C++: g++ does it.
 compiler:
 	@command -v g++ >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -q -y g++; } || \
 	    { echo 'install g++ (Debian: apt-get install g++)' >&2; exit 1; }
 
 env:
-	@sh scripts/venv.sh $(VENV) $(PYTHON) cpu,test
+	@sh scripts/venv.sh $(VENV) $(PYTHON) cpu,test -e packages/tack-sim
 
 test: compiler lint
 	$(run) -m pytest -n auto --dist worksteal $(ARGS)
@@ -41,7 +41,7 @@ test-fast: compiler env
 test-pythons: compiler
 	@set -e; for python in $$(sh scripts/pythons.sh $(PYTHON)); do \
 	    env=.venv-$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
-	    sh scripts/venv.sh $$env $$python cpu,test; \
+	    sh scripts/venv.sh $$env $$python cpu,test -e packages/tack-sim; \
 	    echo "== $$($$python -V)"; \
 	    $$env/bin/python -m pytest -n auto --dist worksteal $(ARGS); \
 	done

@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage: venv.sh DIR PYTHON EXTRAS [PACKAGE...]
-# Makes or updates the virtual environment DIR with tack-core, its EXTRAS and the named packages, and does nothing when that is
-# already so. System packages are installed with apt when they are missing, root runs this and apt is there.
+# Makes or updates the virtual environment DIR with tack-core, its EXTRAS and the named packages (`-e FOLDER` for one of this
+# repository), and does nothing when that is already so. System packages are installed with apt when they are missing, root runs
+# this and apt is there.
 set -eu
 
 dir=$1 python=$2 extras=$3
@@ -18,7 +19,7 @@ command -v "$python" >/dev/null 2>&1 || fail "'$python' was not found: install P
     fail "Tack needs Python 3.11 or newer, '$python' is $("$python" -V 2>&1): pass PYTHON=/path/to/python"
 
 version=$("$python" -c 'import sys; print(*sys.version_info[:3], sys.implementation.name)')
-wanted="$version | $extras | $* | $(cksum <"$root/packages/tack-core/pyproject.toml")"
+wanted="$version | $extras | $* | $(cat "$root"/packages/*/pyproject.toml | cksum)"
 stamp=$dir/.tack-$(echo "$extras $*" | tr -c 'a-z0-9\n' -)
 site=$(echo "$dir"/lib/python3.*/site-packages)
 # The stamp must be younger than the last thing installed or removed there, by whatever tool.
