@@ -33,12 +33,17 @@ def step(plate, after, k):
         after[i, j] = plate[i, j] + k * (around - 4 * plate[i, j])
 
 
-def trade_edges(rows: np.ndarray, comm) -> None:
-    """Fills the first and the last of the rows with those that the neighbours own; the outermost ones of the plate stay."""
+def trade_edges(plate: tack.Array, comm) -> None:
+    """Fills the first and the last of the rows with those that the neighbours own; the outermost ones of the plate stay.
+
+    The rows travel through small arrays on the host, so the plate may be on any device.
+    """
     above = comm.rank - 1 if comm.rank > 0 else MPI.PROC_NULL
     below = comm.rank + 1 if comm.rank < comm.size - 1 else MPI.PROC_NULL
-    comm.Sendrecv(rows[1], above, recvbuf=rows[-1], source=below)
-    comm.Sendrecv(rows[-2], below, recvbuf=rows[0], source=above)
+    for own, to, edge, source in ((plate[1:2], above, plate[-1:], below), (plate[-2:-1], below, plate[:1], above)):
+        received = edge.numpy()  # stays as it is where there is no neighbour
+        comm.Sendrecv(own.numpy(), to, recvbuf=received, source=source)
+        tack.copyto(edge, received)
 
 
 def solve(first: int, last: int, comm=None) -> np.ndarray:
@@ -48,7 +53,7 @@ def solve(first: int, last: int, comm=None) -> np.ndarray:
     after = plate.copy()
     for _ in range(STEPS):
         if comm is not None:
-            trade_edges(plate.view_numpy(), comm)  # a view: MPI sends from and receives into the array's own memory
+            trade_edges(plate, comm)
         step(plate, after, 0.125)
         plate, after = after, plate
     return plate.numpy()[1:-1]

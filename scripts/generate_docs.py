@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import capabilities
 import mistakes
 import spec_coverage
 from tack import math as tack_math
@@ -122,7 +123,13 @@ def math_stub() -> str:
     return "\n".join(lines)
 
 
+def capabilities_page() -> str:
+    """docs/reference/capabilities.md: what each backend can do, and what a missing capability rejects."""
+    return _NOTE.format("`scripts/capabilities.py` and the backends' records") + capabilities.page()
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/capabilities.md": capabilities_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/ops.md": ops_page,
     "docs/reference/settings.md": settings_page,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpu_batch import Batch, OnDevice
 from host_c import HostUnit
-from nvrtc_tools import compile_all
+from simulated import simulated_cuda
 
 import tack
 from tack.ir.failures import first_failure as failure
@@ -19,6 +20,7 @@ from tack.lang.call_shape import describe_call
 from tack.lang.kernel import Kernel
 from tack.runtime.checked_launch import checked_call
 from tack.runtime.cpu_pool import force_fanout
+from tack.runtime.kernel_utils import KernelVariant
 from tack.testing.targets import typed_call
 
 __all__ = ["Outcome", "checked", "everywhere", "first_failure"]
@@ -48,7 +50,8 @@ class Outcome:
 
 
 def everywhere(cases: Sequence[tuple[Kernel, Sequence[Any]]], folder: Path) -> list[Outcome]:
-    """Debug calls on the CPU, on its pool, in the interpreter in both orders and as C, which must agree to the bit."""
+    """Debug calls on the CPU, on its pool, in the interpreter in both orders, as C and on a simulated GPU, which must agree to
+    the bit."""
     functions: list[IRFunc] = []  # one for all calls of a variant
     numbers: list[int] = []
     for kernel, args in cases:
@@ -58,18 +61,32 @@ def everywhere(cases: Sequence[tuple[Kernel, Sequence[Any]]], folder: Path) -> l
         numbers.append(functions.index(func))
     entries = [f"k{n}" for n in range(len(functions))]
     unit = HostUnit(list(zip(functions, entries, strict=True)), folder)
-    compile_all(zip(functions, entries, strict=True))
-    return [_everywhere(kernel, args, unit, entries[n]) for (kernel, args), n in zip(cases, numbers, strict=True)]
+    batch = Batch(simulated_cuda()[0])
+    variants = [batch.variant(func) for func in functions]
+    return [
+        _everywhere(kernel, args, unit, entries[n], batch, variants[n]) for (kernel, args), n in zip(cases, numbers, strict=True)
+    ]
 
 
-def _everywhere(kernel: Kernel, args: Sequence[Any], unit: HostUnit, entry: str) -> Outcome:
+def _everywhere(kernel: Kernel, args: Sequence[Any], unit: HostUnit, entry: str, batch: Batch, variant: KernelVariant) -> Outcome:
     outcomes = [_called(kernel, args)]
     with tack.device("cpu", num_threads=3), force_fanout():
         outcomes.append(_called(kernel, args))
-    for how in ("forwards", "backwards", "C"):
+    for how in ("forwards", "backwards", "C", "GPU"):
         func, values = checked(kernel, args)
-        unit.run(entry, values) if how == "C" else interpret(func, values, reverse=how == "backwards")
-        error = failure(func, values[-2], lambda func=func, values=values: check_range(func, values, {}))
+        error: Exception | None = None
+        if how == "C":
+            unit.run(entry, values)
+        elif how == "GPU":
+            there = OnDevice(values, simulated_cuda()[0])
+            try:
+                batch.launch(variant, there.args)
+            except (IndexError, ValueError) as raised:  # by the loop's bounds, before anything runs
+                error = raised
+            there.bring_back()
+        else:
+            interpret(func, values, reverse=how == "backwards")
+        error = error or failure(func, values[-2], lambda func=func, values=values: check_range(func, values, {}))
         arrays = [value for param, value in zip(func.params[:-2], values, strict=False) if param.is_array]
         outcomes.append(Outcome(_line(error), tuple(arrays)))
     for each in outcomes[1:]:

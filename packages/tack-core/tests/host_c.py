@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tack.codegen.c_family import emit_unit, hidden_parameters
+from tack.codegen.c_family import emit_unit
 from tack.codegen.cuda_gen import BLOCK, CUDA
+from tack.codegen.gpu_layout import GpuLayout, gpu_layout
 from tack.ir.facts import has_collectives
 from tack.ir.interpret import check_range
 from tack.ir.interpret_debug import Failed
@@ -29,10 +31,7 @@ _SHIM = (
 #include <cstdio>
 #include <cstring>
 #include <cstddef>
-#include <functional>
 #include <ucontext.h>
-#include <utility>
-#include <type_traits>
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -59,9 +58,6 @@ static void fault(Where* where) { if (!faults++) fault_line = where->line; }
 #define CAUGHT(name) extern "C" void __ubsan_handle_##name(Where* where, size_t, size_t) { fault(where); }
 CAUGHT(add_overflow) CAUGHT(sub_overflow) CAUGHT(mul_overflow) CAUGHT(negate_overflow) CAUGHT(divrem_overflow)
 CAUGHT(shift_out_of_bounds) CAUGHT(float_cast_overflow) CAUGHT(load_invalid_value)
-template<class... A, size_t... I> void call(void (*f)(A...), void** a, std::index_sequence<I...>) {
-    f(*(std::remove_reference_t<A>*)a[I]...);
-}
 // Lanes of one block, each with a stack of its own: a barrier goes back to the loop, which resumes each lane in turn.
 #define __shared__ static
 #define LANES %d
@@ -69,9 +65,11 @@ static ucontext_t loop, lanes[LANES];
 static char stacks[LANES][1 << 16];
 static bool finished[LANES];
 static unsigned lane;
-static std::function<void()> job;
+typedef void Call(void** a);  // of a kernel, with arguments that are pointers, all of them
+static Call* job;
+static void** job_args;
 unsigned reversed, divergent, leaving;
-static void enter() { job(); finished[lane] = true; }
+static void enter() { job(job_args); finished[lane] = true; }
 static void __syncthreads() { swapcontext(&lanes[lane], &loop); }
 static void block() {
     for (unsigned k = 0; k < LANES; ++k) {
@@ -92,11 +90,11 @@ static void block() {
         if (done && done < LANES && !leaving) { divergent = 1; return; }  // some wait at a barrier that others never reach
     }
 }
-template<class... A> void launch(void (*f)(A...), void** a, long long count, bool together) {
-    for (long long n = 0; n < count; ++n) {  // whole blocks, so that the guard is tested too
-        blockIdx.x = n / LANES; threadIdx.x = n %% LANES;
-        if (!together) call(f, a, std::index_sequence_for<A...>{});
-        else if (threadIdx.x == 0) { job = [=] { call(f, a, std::index_sequence_for<A...>{}); }; block(); }
+static void launch(Call* f, void** a, const unsigned* grid, bool together) {
+    for (unsigned z = 0; z < grid[2]; ++z) for (unsigned y = 0; y < grid[1]; ++y) for (unsigned x = 0; x < grid[0]; ++x) {
+        blockIdx = {x, y, z};
+        if (together) { job = f; job_args = a; block(); }
+        else for (threadIdx.x = 0; threadIdx.x < LANES; ++threadIdx.x) f(a);
     }
 }
 """
@@ -107,16 +105,24 @@ _CHECKED = "-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,floa
 _numbers = itertools.count()
 
 
+_RUN = """extern "C" void run_{name}(void** a, const unsigned* grid) {{
+    launch([](void** a) {{ ((void (*)({types})){name})({args}); }}, a, grid, {how});
+}}"""
+_MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
 class HostUnit:
     """Kernels compiled together. `run` executes one of them; the unit stays loaded as long as the process."""
 
     def __init__(self, kernels: Sequence[tuple[IRFunc, str]], folder: Path) -> None:
         self.functions = {entry: func for func, entry in kernels}
-        source = emit_unit(kernels, CUDA)
-        entries = {e: "true" if has_collectives(func) else "false" for func, e in kernels}
-        entries |= {f"{e}_result": "false" for func, e in kernels if func.result is not None}
-        head = 'extern "C" void run_{0}(void** a, long long n) {{ launch({0}, a, n, {1}); }}'
-        runs = "\n".join(head.format(*entry) for entry in entries.items())
+        self.layouts = {entry: gpu_layout(func, grids=True, entry=entry) for func, entry in kernels}
+        # The lines are those of the emitted text, so that what is undefined can be shown.
+        source = re.sub(r"^#line .*\n", "", emit_unit(kernels, CUDA).replace(CUDA.leave, "return;"), flags=re.MULTILINE)
+        runs = "\n".join(
+            _RUN.format(name=name, types=", ".join(["void*"] * count), args=", ".join(f"a[{k}]" for k in range(count)), how=how)
+            for name, count, how in self._entries()
+        )
         self.text = f'{_SHIM}\n#line 1 "emitted"\n{source}\n{runs}\n'
         stem = folder / f"unit{next(_numbers)}"  # a library is loaded once for each name
         text, built, library = (str(stem.with_suffix(suffix)) for suffix in (".cpp", ".o", ".so"))
@@ -126,6 +132,18 @@ class HostUnit:
             assert done.returncode == 0, done.stderr[:4000]
         self.source = source.splitlines()
         self.library = ctypes.CDLL(library)
+
+    def _entries(self) -> Iterator[tuple[str, int, str]]:
+        """Each entry function, the number of its parameters, and whether its lanes wait for each other."""
+        for name, layout in self.layouts.items():
+            together = str(has_collectives(self.functions[name])).lower()
+            count = len(layout.pointers) + bool(layout.pack_size) + bool(layout.carried_size)
+            for entry in filter(None, (layout.entry, layout.narrow)):
+                yield entry, count, together
+            if layout.before:
+                yield layout.before, count, "false"
+            if layout.result:
+                yield layout.result, count + 1, "false"
 
     def run(
         self,
@@ -138,42 +156,58 @@ class HostUnit:
     ) -> Any:
         """One launch: arrays are changed in place; the kernel's result.
 
-        Fails if an operation was undefined in C, and where not all lanes reach a barrier.
+        Fails if an operation was undefined in C, and where not all lanes reach a barrier. It runs with 32-bit indices, and with
+        workgroups in rows and planes, wherever a host would, after a run with neither, which must leave the same bytes.
 
         `reverse`: between barriers the lanes of a block run backwards, which shows a barrier that is missing. `leaving`: a lane
         may end before others do, which then wait without it, as on GPUs: in debug mode it does so where a check fails.
         """
-        func = self.functions[entry]
+        func, layout = self.functions[entry], self.layouts[entry]
         try:
             ranges = check_range(func, args, shapes or {})
         except Failed:  # a check of debug mode, which is noted in the errors array
             return None
         sizes = [max(0, -(-(r.stop - r.start) // r.step)) for r in ranges]
-        count = int(np.prod(sizes, dtype=object))
-        own: list[np.ndarray] = []
-        for param, arg in zip(func.params, args, strict=True):
-            assert param.type is not None
-            own.append(np.array([arg.ctypes.data], np.uint64) if param.is_array else np.array([arg], param.type.numpy))
-        cells = own.copy()
-        for hidden in hidden_parameters(func):
-            of = ranges[hidden.dim]
-            values = {"count": count, "start": of.start, "step": of.step, "size": sizes[hidden.dim]}
-            cells.append(np.array([values[hidden.kind] % (1 << 64)], np.uint64))
-        faults, divergent = (ctypes.c_uint.in_dll(self.library, name) for name in ("faults", "divergent"))
-        faults.value = divergent.value = 0
         ctypes.c_uint.in_dll(self.library, "reversed").value = reverse
         ctypes.c_uint.in_dll(self.library, "leaving").value = leaving
-        self._launch(entry, cells, count)
-        result = None
-        if func.result is not None:
-            assert func.result.type is not None
-            result = np.zeros(1, func.result.type.numpy)
-            self._launch(f"{entry}_result", [*own, np.array([result.ctypes.data], np.uint64)], 1)
-        line = ctypes.c_uint.in_dll(self.library, "fault_line").value
-        assert not divergent.value, f"{entry}: some lanes wait at a barrier that others do not reach"
-        assert faults.value == 0, f"{entry}: undefined behaviour in C: {self.source[line - 1]}"
+        arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
+        narrow = layout.fits_narrow([array.size for array in arrays], ranges)
+        grid, flag = layout.grid(sizes, _MAX_GRID)
+        plain = (layout.grid(sizes, (2**31 - 1, 0, 0))[0], 0)
+        first = [array.copy() for array in arrays]
+        result = self._launch(layout, layout.entry, args, ranges, plain)
+        if narrow:
+            wide = [array.copy() for array in arrays]
+            for array, before in zip(arrays, first, strict=True):
+                array[...] = before
+            again = self._launch(layout, layout.narrow, args, ranges, (grid, flag))
+            assert result is None or result.tobytes() == again.tobytes(), entry
+            assert [a.tobytes() for a in arrays] == [a.tobytes() for a in wide], f"{entry}: 32-bit indices change the result"
         return None if result is None else result[0].item()
 
-    def _launch(self, function: str, cells: Sequence[np.ndarray], count: int) -> None:
-        pointers = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
-        getattr(self.library, f"run_{function}")(pointers, ctypes.c_longlong(-(-count // BLOCK) * BLOCK))
+    def _launch(
+        self, layout: GpuLayout, main: str, args: Sequence[Any], ranges: Sequence[range], grid: tuple[tuple[int, ...], int]
+    ) -> np.ndarray | None:
+        first = layout.comes_first(lambda slot: np.lib.array_utils.byte_bounds(args[slot]))
+        pack = np.frombuffer(bytearray(layout.pack(args, ranges, grid[1], first)), np.uint8)
+        assert pack.size == layout.pack_size
+        given = [args[slot] for slot in layout.pointers] + [pack]
+        given += [np.full(layout.carried_size, 0xA5, np.uint8)] if layout.carried_size else []
+        result = None if layout.result_type is None else np.zeros(1, layout.result_type.numpy)
+        runs = all(ranges)
+        if first and (runs or layout.result):
+            self._call(layout.before, given, (1, 1, 1))
+        if runs:
+            self._call(main, given, grid[0])
+        if result is not None:
+            self._call(layout.result, [*given, result], (1, 1, 1))
+        return result
+
+    def _call(self, function: str, given: Sequence[np.ndarray], grid: Sequence[int]) -> None:
+        faults, divergent = (ctypes.c_uint.in_dll(self.library, name) for name in ("faults", "divergent"))
+        faults.value = divergent.value = 0
+        pointers = (ctypes.c_void_p * len(given))(*(each.ctypes.data for each in given))
+        getattr(self.library, f"run_{function}")(pointers, (ctypes.c_uint * 3)(*grid))
+        line = ctypes.c_uint.in_dll(self.library, "fault_line").value
+        assert not divergent.value, f"{function}: some lanes wait at a barrier that others do not reach"
+        assert faults.value == 0, f"{function}: undefined behaviour in C: {self.source[line - 1]}"

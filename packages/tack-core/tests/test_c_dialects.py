@@ -8,13 +8,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from op_matrix import cast_cases, op_cases
 
 from tack.codegen.c_family import emit_kernel, emit_unit
 from tack.codegen.cuda_gen import CUDA
 from tack.codegen.dialect import Dialect
+from tack.codegen.gpu_unit import gpu_unit
 from tack.ir.types import f32, f64, i64
+from tack.testing import kernel_from
+from tack.testing.targets import typed
 
 _TYPES = {
     "bool": "bool", "i8": "char", "u8": "uchar", "i16": "short", "u16": "ushort", "i32": "int", "u32": "uint", "i64": "long",
@@ -31,9 +35,11 @@ METAL = Dialect(
     kernel="kernel void {entry}",
     helper="static inline",
     array="device {const}{type}* {restrict}{name} [[buffer({slot})]]",
-    scalar="constant {type}& {name} [[buffer({slot})]]",
-    extra_params=("uint t_position [[thread_position_in_grid]]",),
-    linear_index="(u64)t_position",
+    pack="constant {type}* {name} [[buffer({slot})]]",
+    extra_params=("uint3 t_position [[thread_position_in_grid]]", "uint3 t_group [[threadgroup_position_in_grid]]"),
+    linear_index="(u64)t_position.x",
+    row="t_group.y",
+    plane="t_group.z",
     from_bits={"f32": "as_type<float>({bits})"},
     to_bits={"f32": "as_type<uint>({value})"},
     bits=_BITS,
@@ -46,7 +52,7 @@ OPENCL = Dialect(
     kernel="__kernel void {entry}",
     helper="static inline",
     array="__global {const}{type}* {restrict}{name}",
-    scalar="{type} {name}",
+    pack="__global const {type}* restrict {name}",
     restrict="restrict ",
     linear_index="get_global_id(0)",
     from_bits={"f32": "as_float({bits})", "f64": "as_double({bits})"},
@@ -59,6 +65,7 @@ _METAL_WORDS = """#include <cmath>
 #define kernel extern "C"
 #define device
 #define constant const
+struct uint3 { unsigned x, y, z; };
 namespace metal { using std::sqrt; template<class T, class B> T as_type(B b) { return (T)b; }
 template<class T> T clz(T x) { return x; } template<class T> T popcount(T x) { return x; } }
 """
@@ -98,6 +105,22 @@ def test_a_record_like_metal_s_gives_c_plus_plus_without_goto_or_f64(tmp_path: P
 def test_a_record_like_opencl_s_gives_c(tmp_path: Path) -> None:
     kernels = [(c.func, c.name) for c in op_cases()] + [(func, name) for name, _, _, func in cast_cases()]
     compiles(tmp_path, _OPENCL_WORDS + _WORDS + emit_unit(kernels, OPENCL), "gcc", "-x", "c", "-std=c11", "-w")
+
+
+def test_packs_carried_locals_grids_and_results_are_written_by_records_alone(tmp_path: Path) -> None:
+    k = kernel_from(
+        "@tack.kernel\ndef k(x, n, m) -> int:\n    t = x[0, 0] > n\n    for i, j in tack.ndindex(n, m):\n"
+        "        x[i, j] = t + m\n    return n + t\n"
+    )
+    func = typed(k, (np.zeros((2, 3), np.int32), 2, 3), fma=True)
+    for dialect, words, *command in (
+        (METAL, _METAL_WORDS + _WORDS, "g++", "-x", "c++", "-std=gnu++14", "-w"),
+        (OPENCL, _OPENCL_WORDS + _WORDS, "gcc", "-x", "c", "-std=c11", "-w"),
+    ):
+        unit = gpu_unit(func, dialect)
+        assert unit.layout.has_grid == (dialect is METAL)
+        assert all((unit.layout.narrow, unit.layout.before, unit.layout.result)) and "#line" not in unit.source
+        compiles(tmp_path, words + unit.source.replace("#include <metal_stdlib>", "using namespace std;"), *command)
 
 
 def test_a_type_that_the_language_lacks_is_refused() -> None:

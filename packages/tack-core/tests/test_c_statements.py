@@ -10,9 +10,10 @@ import pytest
 from host_c import HostUnit
 from nvrtc_tools import compile_all
 
-from tack.codegen.c_family import emit_kernel, hidden_parameters
+from tack.codegen.c_family import emit_kernel
 from tack.codegen.cuda_gen import CUDA
 from tack.codegen.emitter import Names
+from tack.codegen.gpu_layout import gpu_layout
 from tack.ir.interpret import interpret
 from tack.ir.nodes import (
     Block,
@@ -107,6 +108,11 @@ def check(tmp_path: Path, func: IRFunc, *args: object) -> list[np.ndarray]:
     return [a for a in mine if isinstance(a, np.ndarray)]
 
 
+def hidden(func: IRFunc) -> list[str]:
+    """What the pack has besides the kernel's scalars."""
+    return [field.kind for field in gpu_layout(func, grids=True).fields if field.kind != "param"]
+
+
 def start(value: int = 1) -> IRAssign:
     return IRAssign("s", c(value))
 
@@ -191,11 +197,11 @@ def test_continue_ends_the_parallel_iteration_also_inside_a_region(tmp_path: Pat
 def test_bounds_with_run_time_start_and_step(tmp_path: Path) -> None:
     params = (*(IRParam(n, True, i64) for n in ("x", "out")), *(IRParam(n, False, i64) for n in "abc"))
     func = kernel(out(op("add", name("i"), c(1))), dims=(IRRange("i", name("a"), name("b"), name("c")),), params=params, ints=())
-    assert [h.name for h in hidden_parameters(func)] == ["t_count", "t_start_0", "t_step_0"]
+    assert hidden(func) == ["count", "start", "step"]
     for a, b, step in [(0, 8, 1), (7, -1, -1), (1, 8, 3), (3, 3, 1), (5, 2, 1), (6, 0, -4)]:
         check(tmp_path, func, X, OUT, a, b, step)
     func = kernel(out(name("i")), dims=(IRRange("i", c(6), c(0), c(-4)),), params=params, ints=())
-    assert [h.name for h in hidden_parameters(func)] == ["t_count"]
+    assert hidden(func) == ["count"]
     check(tmp_path, func, X, OUT, 0, 0, 0)
 
 
@@ -216,7 +222,7 @@ def test_ndindex_in_one_to_four_dimensions(tmp_path: Path, rank: int, literal: b
     for n in names:
         value = op("add", op("mul", value, c(100)), name(n))
     func = kernel(out(value, index), dims=dims, params=params, ints=())
-    assert len(hidden_parameters(func)) == (1 if literal else rank)
+    assert hidden(func) == ["count", *([] if literal else ["size"] * (rank - 1)), *(["grid"] if rank > 1 else [])]
     (result,) = check(tmp_path, func, np.full(sizes, -1, np.int64), *sizes)
     assert (result >= 0).all()
 
@@ -296,9 +302,10 @@ def test_any_identifier_is_a_name(tmp_path: Path) -> None:
 @pytest.mark.rule("M2")
 def test_restrict_is_promised_only_for_disjoint_arrays_and_const_for_unwritten_ones() -> None:
     body = (out(load("x", name("i"))),)
-    assert "(const i64* v_x, i64* v_out, i64 v_n, i64 t_count)" in emit_kernel(kernel(*body), CUDA, "k")
+    pack = "const k_pack* __restrict__ t_pack)"
+    assert f"(const i64* v_x, i64* v_out, {pack}" in emit_kernel(kernel(*body), CUDA, "k")
     text = emit_kernel(kernel(*body, disjoint=True), CUDA, "k")
-    assert "(const i64* __restrict__ v_x, i64* __restrict__ v_out, i64 v_n, i64 t_count)" in text
+    assert f"(const i64* __restrict__ v_x, i64* __restrict__ v_out, {pack}" in text
 
 
 @pytest.mark.rule("T3")

@@ -11,6 +11,7 @@ import pytest
 import tack
 from tack.codegen import llvm_gen
 from tack.runtime.dispatch import get_backend
+from tack.runtime.kernel_utils import new_kernel_cache
 
 
 @tack.kernel
@@ -322,6 +323,7 @@ class OtherDevice:
         self.memory = OtherMemory()
         self.launched: list[tuple] = []
         self._backend = self
+        self._cache = new_kernel_cache()
 
     def resolve(self, kernel: object, args: tuple) -> str:
         return "variant"

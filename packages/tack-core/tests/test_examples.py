@@ -1,5 +1,6 @@
-"""Each program in `examples/` runs as a user would run it, and says in one line what it cannot read."""
+"""Each program in `examples/` runs as a user would run it, on the CPU and on a simulated GPU, and says what it cannot read."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,16 +14,24 @@ PROGRAMS = sorted(p.name for p in EXAMPLES.glob("*.py"))
 ARGUMENTS = {"terrain.py": ["--out", "picture.png"]}
 
 
-def start(folder, program, *arguments):
-    """Runs a program in `folder`, with warnings as errors."""
+def start(folder, program, *arguments, **variables):
+    """Runs a program in `folder`, with warnings as errors; `variables` are added to its environment."""
     command = [sys.executable, "-W", "error", str(EXAMPLES / program), *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=os.environ | variables)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_examples_run(program, tmp_path):
     done = start(tmp_path, program, *ARGUMENTS.get(program, []))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip() and not done.stderr.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_examples_run_on_a_simulated_gpu(program, tmp_path):
+    done = start(tmp_path, program, *ARGUMENTS.get(program, []), TACK_SIMULATE="cuda", TACK_DEVICE="cuda")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip() and not done.stderr.strip()
 

@@ -258,7 +258,17 @@ def checksum() -> str:
 @pytest.mark.parametrize("ranks", [0, 1, 2, 3])
 def test_the_heat_example_gives_the_bits_of_one_process(ranks, checksum, tmp_path):
     """On any number of ranks, and without a launcher (0): the bits of NumPy."""
-    printed = launch(tmp_path, ranks, str(HEAT))
+    assert_heat(launch(tmp_path, ranks, str(HEAT)), ranks, checksum)
+
+
+@pytest.mark.slow
+def test_the_heat_example_gives_the_same_bits_on_a_simulated_gpu(checksum, tmp_path):
+    """Each of two ranks has its block on a GPU, whose memory MPI cannot read."""
+    assert_heat(launch(tmp_path, 2, str(HEAT), TACK_SIMULATE="cuda", TACK_DEVICE="cuda"), 2, checksum)
+
+
+def assert_heat(printed: str, ranks: int, checksum: str) -> None:
+    """The example has found this checksum, on all ranks together and alone."""
     together, _alone = printed.splitlines()  # rank 0 alone prints
     assert f"on {ranks or 1} rank(s)" in together
     assert re.findall(r"checksum (\w+)", printed) == [checksum, checksum]

@@ -16,6 +16,8 @@ from nvrtc_tools import compile_all
 from rule_tools import CPU, INTERPRETER, kernel, of, refuses
 
 import tack
+from tack.codegen.c_family import emit_unit
+from tack.codegen.cuda_gen import CUDA
 from tack.testing import FanoutTarget, define
 from tack.testing.targets import typed
 
@@ -216,8 +218,8 @@ import ctypes, sys
 import numpy as np
 
 arrays = list(np.load(sys.argv[2]).values())
-cells = [*(np.array([a.ctypes.data], np.uint64) for a in arrays), np.array([2], np.int64)]
-ctypes.CDLL(sys.argv[1]).run_k((ctypes.c_void_p * 5)(*(c.ctypes.data for c in cells)), ctypes.c_longlong(256))
+given = [*arrays, np.array([2], np.int64)]  # the pack: two iterations
+ctypes.CDLL(sys.argv[1]).run_k((ctypes.c_void_p * 5)(*(a.ctypes.data for a in given)), (ctypes.c_uint * 3)(1, 1, 1))
 """
 
 
@@ -232,6 +234,14 @@ def test_emitted_c_prints_the_same_lines(tmp_path: Path):
     script = [sys.executable, "-c", CHILD, str(next(tmp_path.glob("*.so"))), str(tmp_path / "args.npz")]
     done = subprocess.run(script, capture_output=True, check=True)
     assert done.stdout.decode().splitlines() == lines(k, *args)
+
+
+@pytest.mark.rule("P1")
+def test_a_character_that_printf_cannot_print_is_refused():
+    k = kernel("print('a\\0b', i)", "a", "range(1)")
+    func = typed(k, [np.zeros(1)], fma=True)
+    with pytest.raises(ValueError, match="'k': `print` of the character NUL"):
+        emit_unit([(func, "k")], CUDA)
 
 
 @pytest.mark.rule("P1", "V1")

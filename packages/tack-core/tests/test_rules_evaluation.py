@@ -190,11 +190,12 @@ def fused(a, b, c, dtype):
         return float(gmpy2.fma(gmpy2.mpfr(float(a)), gmpy2.mpfr(float(b)), gmpy2.mpfr(float(c))))
 
 
-@pytest.fixture(params=[np.float32, np.float64], ids=["f32", "f64"])
-def triple(request):
-    """Operands with inexact products."""
+def with_inexact_products(dtype):
     draw = np.random.default_rng(4)
-    return [draw.uniform(1, 2, 40).astype(request.param) for _ in range(4)]
+    return [draw.uniform(1, 2, 40).astype(dtype) for _ in range(4)]
+
+
+operands = pytest.mark.parametrize("triple", [*map(with_inexact_products, [np.float32, np.float64])], ids=["f32", "f64"])
 
 
 FUSED = {
@@ -206,6 +207,7 @@ FUSED = {
 
 @pytest.mark.rule("E5")
 @pytest.mark.parametrize("text", FUSED)
+@operands
 def test_a_sum_with_one_product_is_fused(text, triple):
     if not CPU.capabilities.fma:
         return
@@ -218,6 +220,7 @@ def test_a_sum_with_one_product_is_fused(text, triple):
 
 
 @pytest.mark.rule("E5")
+@operands
 def test_augmented_sums_are_fused(triple):
     if not CPU.capabilities.fma:
         return
@@ -233,6 +236,7 @@ def test_augmented_sums_are_fused(triple):
 
 
 @pytest.mark.rule("E5")
+@operands
 def test_two_products_are_not_fused(triple):
     a, b, c, d = triple
     kind = a.dtype.type
@@ -245,6 +249,7 @@ def test_two_products_are_not_fused(triple):
 
 
 @pytest.mark.rule("E5", "F1", "T6")
+@operands
 def test_products_through_locals_calls_and_powers_are_not_fused(triple):
     a, b, c, _ = triple
     kind = a.dtype.type

@@ -5,9 +5,10 @@ from rule_tools import kernel
 
 import tack
 from tack.lang.array import Array
-from tack.testing import FanoutTarget, InterpreterTarget
+from tack.testing import DeviceTarget, FanoutTarget, InterpreterTarget
 
 POOL = tack.device("cpu", num_threads=2)
+PLAIN = DeviceTarget(POOL, "cpu")  # the device of the pool's runs, so that a kernel is compiled once
 FANOUT = FanoutTarget(POOL, "cpu pool")
 INTERPRETER = InterpreterTarget(FANOUT.capabilities)
 VECTORS = np.array([[1.5, -2.0, 3.25], [0.5, 4.0, -1.0], [-7.0, 0.125, 2.0], [1e-3, 1e3, -5.5]], np.float32)
@@ -35,8 +36,7 @@ def run(k, *args):
     The interpreter, and a pool that gets a few iterations at a time, must leave the same bits.
     """
     mine = [_copy(arg) for arg in args]
-    with POOL:  # the device of the pool's runs, so that the kernel is compiled once
-        k(*mine)
+    PLAIN.run(k, mine)
     found = [a.numpy() for a in mine if isinstance(a, Array)]
     for target in (INTERPRETER, FANOUT):
         theirs = [_copy(arg) for arg in args]

@@ -49,6 +49,7 @@ from tack.runtime.waits import sync, sync_async
 if _TYPE_CHECKING:
     from tack import cache
     from tack.lang.variant_info import VariantInfo
+    from tack.runtime.device_report import DeviceInfo, devices
 
 
 def _first_launch(kernel: Kernel, args: tuple[_Any, ...], kwargs: dict[str, _Any]) -> _Any:
@@ -61,6 +62,13 @@ def _first_launch(kernel: Kernel, args: tuple[_Any, ...], kwargs: dict[str, _Any
 _slots.launch = _first_launch
 
 
+_LATER = {
+    "VariantInfo": "tack.lang.variant_info",
+    "DeviceInfo": "tack.runtime.device_report",
+    "devices": "tack.runtime.device_report",
+}
+
+
 def __getattr__(name: str) -> _Any:
     """What few programs name loads when they do."""
     import importlib
@@ -68,8 +76,8 @@ def __getattr__(name: str) -> _Any:
     with _importing:
         if name == "cache":
             return importlib.import_module("tack.cache")
-        if name == "VariantInfo":
-            return importlib.import_module("tack.lang.variant_info").VariantInfo
+        if name in _LATER:
+            return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module 'tack' has no attribute {name!r}")
 
 
@@ -88,13 +96,13 @@ uvec2, uvec3, uvec4 = (_ELEMENT_TYPES[name] for name in ("uvec2", "uvec3", "uvec
 mat2, mat3, mat4 = (_ELEMENT_TYPES[name] for name in ("mat2", "mat3", "mat4"))
 
 __all__ = [
-    "Array", "Device", "Kernel", "MatrixType", "RaceWarning", "ScalarType", "Texture3D", "UnsupportedSyntaxError", "VariantInfo",
-    "VectorType", "arange", "array", "array_from_ptr", "atomic_add", "atomic_max", "atomic_min", "barrier", "bitcast",
-    "block_max", "block_min", "block_sum", "cache", "clz", "concatenate", "constant", "copyto", "device", "device_class",
-    "device_count", "dvec2", "dvec3", "dvec4", "empty", "empty_like", "f32", "f64", "fma", "from_dlpack", "full", "full_like",
-    "func", "get_default_device", "i16", "i32", "i64", "i8", "inspect", "ivec2", "ivec3", "ivec4", "kernel", "linspace",
-    "local_array", "local_array_like", "mat", "mat2", "mat3", "mat4", "math", "memory_space", "ndindex", "ones", "ones_like",
-    "popcount", "random", "select", "set_debug", "set_default_device", "shared", "shared_like", "stack", "sync", "sync_async",
-    "texture3d", "thread_id", "u16", "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2", "vec3", "vec4", "zeros",
-    "zeros_like",
+    "Array", "Device", "DeviceInfo", "Kernel", "MatrixType", "RaceWarning", "ScalarType", "Texture3D", "UnsupportedSyntaxError",
+    "VariantInfo", "VectorType", "arange", "array", "array_from_ptr", "atomic_add", "atomic_max", "atomic_min", "barrier",
+    "bitcast", "block_max", "block_min", "block_sum", "cache", "clz", "concatenate", "constant", "copyto", "device",
+    "device_class", "device_count", "devices", "dvec2", "dvec3", "dvec4", "empty", "empty_like", "f32", "f64", "fma",
+    "from_dlpack", "full", "full_like", "func", "get_default_device", "i16", "i32", "i64", "i8", "inspect", "ivec2", "ivec3",
+    "ivec4", "kernel", "linspace", "local_array", "local_array_like", "mat", "mat2", "mat3", "mat4", "math", "memory_space",
+    "ndindex", "ones", "ones_like", "popcount", "random", "select", "set_debug", "set_default_device", "shared", "shared_like",
+    "stack", "sync", "sync_async", "texture3d", "thread_id", "u16", "u32", "u64", "u8", "uvec2", "uvec3", "uvec4", "vec", "vec2",
+    "vec3", "vec4", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -32,9 +32,13 @@ class Setting(Generic[T_co]):
     unset: str
     doc: str
 
+    def given(self) -> str:
+        """What the variable holds now; "" when it is unset."""
+        return foreign(self.name)
+
     def read(self) -> T_co:
         """The value now; `ValueError` names the variable, what it holds and what it takes."""
-        text = os.environ.get(self.name, "").strip()
+        text = self.given()
         if not text:
             return self.default
         try:
@@ -47,7 +51,7 @@ class Setting(Generic[T_co]):
 
 
 def foreign(name: str) -> str:
-    """What a variable that is not Tack's holds, such as a launcher's rank; "" when it is unset."""
+    """What a variable holds, be it Tack's or another's, such as a launcher's rank; "" when it is unset."""
     return os.environ.get(name, "").strip()
 
 
@@ -142,7 +146,8 @@ FULL_TRACEBACK = Setting(
 )
 SIMULATE = Setting(
     "TACK_SIMULATE", "device kinds separated by commas: metal, cuda, hip, level_zero", _kinds, (), "none",
-    "Device kinds to simulate on the CPU." + _LATER,
+    "Kinds of GPU to simulate on the CPU, by the drivers of tack-sim: `pip install -e packages/tack-sim`. Read when a device is "
+    "first asked for.",
 )  # fmt: skip
 
 SETTINGS: tuple[Setting[object], ...] = (

@@ -24,22 +24,6 @@ def rejection(call, *args):
     raise AssertionError("this should have been refused, and was accepted")
 
 
-def runs(call, *args):
-    """True when call(*args) runs, False when it refuses cleanly.
-
-    For language features that Tack may support or refuse. The caller checks
-    the numbers when this returns True: a refusal passes, a wrong number never.
-    """
-    try:
-        call(*args)
-    except LEAKS as exc:
-        raise AssertionError(f"an internal {type(exc).__name__} reached the user: {exc}") from exc
-    except Exception as exc:
-        assert str(exc).strip(), f"{type(exc).__name__} without a message"  # noqa: PT017
-        return False
-    return True
-
-
 def line_of(path, marker):
     """The 1-based number of the only line of *path* that ends in *marker*."""
     lines = Path(path).read_text().splitlines()

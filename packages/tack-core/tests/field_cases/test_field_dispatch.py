@@ -8,19 +8,7 @@ import pytest
 from field_tools import run, write
 
 import tack
-
-
-@tack.kernel
-def scale(x, out, factor):
-    for i in range(x.shape[0]):
-        out[i] = x[i] * factor
-
-
-@tack.kernel
-def copy2(a, out):
-    for i, j in tack.ndindex(a.shape[0], a.shape[1]):
-        out[i, j] = a[i, j]
-
+from tack.testing import field
 
 # C01: one kernel called from several threads at once
 
@@ -36,7 +24,7 @@ def test_threads_do_not_share_arguments():
             x = rng.uniform(-1, 1, n).astype(dtype)
             factor = float(seed + 1)
             out = tack.array(np.zeros_like(x))
-            scale(tack.array(x), out, factor)
+            field.scale(tack.array(x), out, factor)
             if not np.array_equal(out.numpy(), x * dtype(factor)):
                 wrong.append((seed, step))
 
@@ -110,99 +98,35 @@ def test_fork_after_the_pool_has_run(tmp_path):
 
 
 def test_arrays_without_elements():
-    x = tack.array(np.zeros(0, dtype=np.float32))
-    out = tack.empty_like(x)
-    scale(x, out, 2.0)
-    assert out.numpy().shape == (0,) and out.numpy().dtype == np.float32
-    for shape in ((0, 5), (5, 0), (0, 0)):
-        a = tack.array(np.zeros(shape, dtype=np.int32))
-        b = tack.empty_like(a)
-        copy2(a, b)
-        assert b.numpy().shape == shape
-    a = tack.array(np.arange(6, dtype=np.int32).reshape(2, 3))
-    b = tack.empty_like(a)
-    copy2(a, b)
-    np.testing.assert_array_equal(b.numpy(), a.numpy())
+    field.arrays_without_elements()
 
 
 # C04: arrays from views that are not laid out in order
 
 
-def views():
-    base = np.arange(60, dtype=np.float32)
-    grid = base.reshape(6, 10)
-    return {
-        "every second": base[::2],
-        "backwards": base[::-1],
-        "a column": grid[:, 3],
-        "columns": grid[:, 2:7],
-        "transposed": grid.T,
-        "fortran": np.asfortranarray(grid),
-        "rows backwards": grid[::-1],
-        "repeated": np.broadcast_to(base[:5], (4, 5)),
-        "swapped": grid.reshape(2, 3, 10).swapaxes(0, 2)[1],
-    }
-
-
-@pytest.mark.parametrize("name", list(views()))
+@pytest.mark.parametrize("name", field.views())
 def test_views_keep_their_values(name):
-    view = views()[name]
-    x = tack.array(view)
-    assert x.numpy().shape == view.shape
-    np.testing.assert_array_equal(x.numpy(), view)
-    out = tack.array(np.zeros(view.shape, dtype=view.dtype))
-    if view.ndim == 1:
-        scale(x, out, 2.0)
-        np.testing.assert_array_equal(out.numpy(), view * 2)
-    else:
-        copy2(x, out)
-        np.testing.assert_array_equal(out.numpy(), view)
+    field.view_keeps_its_values(name)
 
 
 # C05: the same number as a Python or a NumPy scalar
 
 
-@pytest.mark.parametrize(
-    "factor", [5, 5.0, np.float32(5), np.float64(5), np.int8(5), np.uint8(5), np.int32(5), np.int64(5), np.uint32(5)]
-)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
-def test_python_and_numpy_scalars(factor, dtype):
-    x = np.array([1, 2, 3], dtype=dtype)
-    out = tack.array(np.zeros_like(x))
-    scale(tack.array(x), out, factor)
-    assert out.numpy().tolist() == [5, 10, 15]
-
-
-# C07: more iterations than a 32-bit integer counts
-
-
-@tack.kernel
-def tail(out, n, base):
-    for i in range(n):
-        if i >= base:
-            out[i - base] = i
-
-
-@pytest.mark.slow
-def test_iterations_past_two_to_the_31():
-    base = 2**31
-    out = tack.array(np.full(8, -1, dtype=np.int64))
-    tail(out, base + 8, base)
-    assert out.numpy().tolist() == [base + k for k in range(8)]
+@pytest.mark.parametrize("dtype", [tack.f32, tack.f64, tack.i32, tack.i64], ids=str)
+def test_python_and_numpy_scalars(dtype):
+    field.python_and_numpy_scalars(dtype)
 
 
 # C06: ranges without iterations, and ranges that start elsewhere
 
 
-@tack.kernel
-def span(out, first, last):
-    for i in range(first, last):
-        out[i] = i
-
-
 def test_ranges():
-    for first, last in ((0, 0), (5, 5), (7, 3), (2, 6), (0, 10), (9, 10)):
-        out = tack.array(np.full(10, -1, dtype=np.int32))
-        span(out, first, last)
-        want = [i if first <= i < last else -1 for i in range(10)]
-        assert out.numpy().tolist() == want, (first, last)
+    field.ranges()
+
+
+# C07: more iterations than a 32-bit integer counts
+
+
+@pytest.mark.slow
+def test_iterations_past_two_to_the_31():
+    field.iterations_past(2**31)

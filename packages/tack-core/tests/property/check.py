@@ -57,15 +57,15 @@ class Failure:
         return f"seed {self.program.seed}, {self.how}: {self.what}: {self.detail}\n{self.program.text()}"
 
 
-class Case:
-    """A program with its arguments, its typed IR, and what the oracle says."""
+class Known:
+    """A program with its arguments, and what the oracle says. `fma`: whether the device has it."""
 
-    def __init__(self, program: Program, folder: Path, name: str) -> None:
+    def __init__(self, program: Program, folder: Path, name: str, *, fma: bool) -> None:
         self.program = program
         self.flat = program.arguments()
         self.arrays = [a for a in self.flat if isinstance(a, np.ndarray)]
         self.first = [a.copy() for a in self.arrays]
-        oracle.run(program.source, self.flat, fma=has_fma(), elements=program.elements())
+        oracle.run(program.source, self.flat, fma=fma, elements=program.elements())
         self.expected = [a.copy() for a in self.arrays]
         self.reset()
         path = folder / f"{name}.py"
@@ -81,24 +81,11 @@ class Case:
         self.tack_args = list(self.call.args)  # for each parameter of the lowered kernel, and so are `args`
         arrays = {id(mine): array for mine, array in zip(flat, self.flat, strict=True)}
         self.args = [arrays[id(a)] if isinstance(a, Array) else a for a in self.tack_args]
-        self.func: IRFunc = resolve_variant(Typed(1), self.kernel, self.given, specialize_disjoint=True).payload
 
     def reset(self) -> None:
         """The arrays' first values; arrays that share memory began with the same bytes."""
         for array, first in zip(self.arrays, self.first, strict=True):
             array[...] = first
-
-    def passes(self) -> dict[str, IRFunc]:
-        """What each pass made of the kernel, by the pass's name, where it is typed."""
-        template = self.kernel.template(self.call)
-        probe = _KeyProbe(template)
-        infer_param_types(template, self.tack_args, probe)
-        params = typed_params(template, probe, self.tack_args)
-        shapes = shapes_of(params, self.tack_args)
-        made: dict[str, IRFunc] = {}
-        facts = CallFacts(params, shapes, default_float(self.tack_args), self.func.disjoint_arrays, has_fma())
-        compile_ir(template, facts, made.__setitem__)
-        return {name: func for name, func in made.items() if func.stage == "typed"}
 
     def difference(self, run: Callable[[], object], expected: list[np.ndarray] | None = None) -> str:
         """What is wrong after `run`, "" if nothing is. `expected`: what is right, if not what the oracle says."""
@@ -111,6 +98,26 @@ class Case:
                 at = int(wrong[0])
                 return f"{name}[{at}] is {got.reshape(-1)[at]!r}, not {wanted.reshape(-1)[at]!r} ({wrong.size} wrong)"
         return ""
+
+
+class Case(Known):
+    """A program for the CPU, with its typed IR."""
+
+    def __init__(self, program: Program, folder: Path, name: str) -> None:
+        super().__init__(program, folder, name, fma=has_fma())
+        self.func: IRFunc = resolve_variant(Typed(1), self.kernel, self.given, specialize_disjoint=True).payload
+
+    def passes(self) -> dict[str, IRFunc]:
+        """What each pass made of the kernel, by the pass's name, where it is typed."""
+        template = self.kernel.template(self.call)
+        probe = _KeyProbe(template)
+        infer_param_types(template, self.tack_args, probe)
+        params = typed_params(template, probe, self.tack_args)
+        shapes = shapes_of(params, self.tack_args)
+        made: dict[str, IRFunc] = {}
+        facts = CallFacts(params, shapes, default_float(self.tack_args), self.func.disjoint_arrays, has_fma())
+        compile_ir(template, facts, made.__setitem__)
+        return {name: func for name, func in made.items() if func.stage == "typed"}
 
 
 def _tack_array(array: np.ndarray, element: tuple[int, ...]) -> Any:
@@ -174,7 +181,7 @@ def check(programs: Sequence[Program]) -> tuple[list[Failure], int]:
             try:
                 cases.append(Case(program, Path(folder), f"program_{k}"))
             except Exception as error:  # whatever it is, it is the failure that is looked for
-                failures.append(_raised(program, "compile", error))
+                failures.append(raised(program, "compile", error))
     chunks = 0
     if cases:
         code = compile_module(emit_kernels((f"k{k}_", case.func) for k, case in enumerate(cases)), kernel="programs")
@@ -199,12 +206,13 @@ def _run(case: Case, code: Any) -> tuple[list[Failure], int]:
             try:
                 difference = case.difference(run)
             except Exception as error:  # as above
-                failures.append(_raised(case.program, way, error))
+                failures.append(raised(case.program, way, error))
             else:
                 if difference:
                     failures.append(Failure(case.program, way, "wrong result", difference))
     return failures, fanout.worker_chunks
 
 
-def _raised(program: Program, how: str, error: Exception) -> Failure:
+def raised(program: Program, how: str, error: Exception) -> Failure:
+    """The failure that an exception is."""
     return Failure(program, how, type(error).__name__, str(error))

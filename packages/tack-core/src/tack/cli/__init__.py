@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tack.cli import cache
+from tack.cli import cache, doctor
 
 __all__ = ["main"]
 
@@ -16,6 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tack", description="Python functions compiled to parallel kernels.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     cache.add(commands)
+    doctor.add(commands)
     chosen = parser.parse_args(arguments)
     try:
         print(chosen.run(chosen))

@@ -17,7 +17,10 @@ from tack.ir.types import i32, i64
 if TYPE_CHECKING:
     from tack.codegen.c_expr import ExprWriter
 
-__all__ = ["begin_group", "check", "group_declaration", "mark_stored", "meet", "nonzero", "require_stored", "stop_after_failure"]
+__all__ = [
+    "begin_group", "check", "group_declaration", "mark_stored", "meet", "nonzero", "require_stored", "stop_after_failure",
+    "stop_after_prologue",
+]  # fmt: skip
 
 _FAILED = "t_failed"
 
@@ -82,6 +85,11 @@ def stop_after_failure(f: ExprWriter) -> None:
     f.text.line(f"if ({f.names(ERRORS)}[0] != {f.dialect.literal(NONE, i64)}) return;")
 
 
+def stop_after_prologue(f: ExprWriter) -> None:
+    """Before an iteration: where the prologue has failed, which alone notes a number below zero, none runs."""
+    f.text.line(f"if ({f.names(ERRORS)}[0] < 0) return;")
+
+
 def _kept(f: ExprWriter, node: IRExpr) -> str:
     value = f.expr(node)
     kept = f.temporary(i64)
@@ -98,8 +106,9 @@ def _require(f: ExprWriter, test: str, site: int, index: str, extent: str) -> No
     with f.text.indented():
         f.text.line(f"tack_note({f.names(ERRORS)}, {f.iteration}, {site}, {index}, {extent});")
         if f.together:
-            f.text.line(f"{_FAILED}[0] = 1;")
-        f.text.line("return;")
+            place = dialect.relaxed.format(type=f.prelude.type(i32), place=f"{_FAILED}[0]")
+            f.text.line(f"{place} = 1;")  # as others do at the same time
+        f.text.line(dialect.leave if f.together else "return;")
     f.text.line("}")
 
 

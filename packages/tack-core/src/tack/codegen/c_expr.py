@@ -10,13 +10,14 @@ from collections.abc import Callable, Set
 from typing import ClassVar
 
 from tack.codegen.c_debug import check, nonzero, require_stored
+from tack.codegen.c_index import keeps_low_bits, literal_count, without_offset
 from tack.codegen.c_output import bitcast, count_bits, sample
 from tack.codegen.c_prelude import Prelude
 from tack.codegen.dialect import Dialect, unsigned_word
 from tack.codegen.emitter import Names, Text, bare
 from tack.ir.nodes import IRCast, IRCheck, IRCond, IRConst, IRExpr, IRLoad, IRLogic, IRName, IRNonzero, IROp, IRTextureSample
 from tack.ir.ops import OPS
-from tack.ir.types import BOOL, ScalarType
+from tack.ir.types import BOOL, ScalarType, i64, u32
 
 __all__ = ["ExprWriter", "bare"]
 
@@ -28,7 +29,7 @@ _RING = ("add", "sub", "mul", "neg")
 class ExprWriter:
     """Writes expressions. What cannot stand inside an expression goes before it, as statements of `text`."""
 
-    def __init__(self, dialect: Dialect, prelude: Prelude) -> None:
+    def __init__(self, dialect: Dialect, prelude: Prelude, *, narrow: bool = False) -> None:
         self.dialect = dialect
         self.prelude = prelude
         self.names = Names()
@@ -37,6 +38,7 @@ class ExprWriter:
         self.relaxed: Set[str] = frozenset()  # arrays that atomics update
         self.iteration = ""  # the number of the iteration, for notes of debug mode
         self.together = False  # debug mode, and lanes wait for each other
+        self.narrow = narrow  # indices are computed modulo 2^32
         self._tallest = 0
 
     def temporary(self, t: ScalarType) -> str:
@@ -48,8 +50,8 @@ class ExprWriter:
     def expr(self, node: IRExpr, word: ScalarType | None = None) -> str:
         """The text of an expression; it can stand as an operand anywhere.
 
-        With `word`, the unsigned word of the node's integer type: an expression of that type that agrees with the node modulo
-        two to the power of the node's bits.
+        With `word`, an unsigned type no wider than that of the node's arithmetic: an expression of that type that agrees with the
+        node modulo two to the power of its bits, or of the node's if these are fewer.
         """
         outer, self._tallest = self._tallest, 0
         if word is None:
@@ -76,9 +78,23 @@ class ExprWriter:
         return self.names(node.name)
 
     def _load(self, node: IRLoad) -> str:
-        index = bare(self.expr(node.index[0]))
+        index = self.index(node.index[0])
         require_stored(self, node.index[0], index)
         return self.element(node.array, index, _type(node))
+
+    def index(self, node: IRExpr) -> str:
+        """The flat index of an access.
+
+        Where 32 bits do, a literal offset stands beside it, for the address to take in. An index in [0, NARROW_ELEMENTS) less
+        such an offset fits an i32, so that its low 32 bits say what it is.
+        """
+        if not self.narrow:
+            return bare(self.expr(node))
+        rest, offset = without_offset(node)
+        if rest is None:
+            return bare(self.dialect.literal(offset, i64))
+        text = f"(i32){self.expr(rest, u32)}"
+        return f"(i64){text} {'-' if offset < 0 else '+'} {self.dialect.literal(abs(offset), i64)}" if offset else text
 
     def element(self, array: str, index: str, t: ScalarType) -> str:
         """An element of an array, to read or to assign."""
@@ -158,8 +174,21 @@ class ExprWriter:
             if len(node.args) == 1:
                 return f"({self.dialect.literal(0, word)} - {first})"
             return f"({first} {OPS[node.op].c} {self.expr(node.args[1], word)})"
+        if self.narrow and keeps_low_bits(node, word):
+            if isinstance(node, IRCast):
+                return self.expr(node.value, word)
+            assert isinstance(node, IROp)
+            if node.op == "invert":
+                return f"(~{self.expr(node.args[0], word)})"
+            if node.op == "shl":
+                return self._shifted(node, word)
+            return f"({self.expr(node.args[0], word)} {OPS[node.op].c} {self.expr(node.args[1], word)})"
         text = self.expr(node)
         return text if _type(node) is word else f"({self.prelude.type(word)}){text}"
+
+    def _shifted(self, node: IROp, word: ScalarType) -> str:
+        by = literal_count(node)
+        return self.dialect.literal(0, word) if by >= word.bits else f"({self.expr(node.args[0], word)} << {by})"
 
     def _wrapped(self, text: str, t: ScalarType) -> str:
         return text if t is unsigned_word(t) else f"({self.prelude.type(t)}){text}"
@@ -173,7 +202,7 @@ class ExprWriter:
         t = _type(node)
         value, count = node.args
         if isinstance(count, IRConst):
-            by = str(int(count.value) % t.bits)
+            by = str(literal_count(node))
         else:
             by = f"({self.expr(count)} & {t.bits - 1})"
         if node.op == "shr":  # every compiler fills the sign

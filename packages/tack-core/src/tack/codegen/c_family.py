@@ -1,81 +1,28 @@
-"""The one emitter of C-like kernels: a typed kernel becomes a GPU entry function in which each lane runs one iteration.
+"""The one emitter of C-like kernels: a typed kernel becomes GPU entry functions, in the main one each lane runs one iteration.
 
-What differs between CUDA, HIP, Metal and OpenCL is data of the `Dialect`; no branch here asks for one. Control flow is
-structured (no `goto`: Metal has none). Knows no vendor, no device and no host code.
+What differs between CUDA, HIP, Metal and OpenCL is data of the `Dialect`; no branch here asks for one. What each entry takes is
+`gpu_layout`'s. Knows no vendor, no device and no host code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
-from tack.codegen.c_debug import begin_group, group_declaration, mark_stored, meet, stop_after_failure
+from tack.codegen.c_debug import begin_group, group_declaration, stop_after_failure, stop_after_prologue
 from tack.codegen.c_expr import bare
-from tack.codegen.c_memory import MemoryWriter
-from tack.codegen.c_output import print_line
 from tack.codegen.c_prelude import Prelude
+from tack.codegen.c_statements import StatementWriter, place_of, value_of
 from tack.codegen.dialect import Dialect
+from tack.codegen.emitter import Text, spelled
+from tack.codegen.gpu_layout import Field, GpuLayout, carried_locals, gpu_layout, literal_size
+from tack.errors import fail
 from tack.ir.bounds import result_prologue
-from tack.ir.facts import has_collectives, written_array_flags
-from tack.ir.nodes import (
-    AFTER,
-    BEFORE,
-    Block,
-    IRAssign,
-    IRAtomic,
-    IRBarrier,
-    IRBlockReduce,
-    IRBreak,
-    IRConst,
-    IRContinue,
-    IRDeclare,
-    IREval,
-    IRExpr,
-    IRFor,
-    IRFunc,
-    IRIf,
-    IRLeave,
-    IRPrint,
-    IRRange,
-    IRRegion,
-    IRStmt,
-    IRStore,
-    IRWhile,
-)
-from tack.ir.types import BOOL, i64, u64
-from tack.ir.walk import assigned_names
+from tack.ir.facts import has_collectives, prologue_hazards, written_array_flags
+from tack.ir.nodes import AFTER, BEFORE, Block, IRExpr, IRFunc, IRRange
+from tack.ir.types import BOOL, ScalarType, i64, u8, u32, u64
+from tack.ir.walk import names_read
 
-__all__ = ["Hidden", "emit_kernel", "emit_unit", "hidden_parameters"]
-
-
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """A parameter that follows the kernel's own: an i64 that the launch computes from the bounds of the parallel loop.
-
-    `count`: the number of iterations in all; `start` and `step` of dimension `dim`; `size`: its number of iterations.
-    """
-
-    kind: Literal["count", "start", "step", "size"]
-    dim: int = 0
-
-    @property
-    def name(self) -> str:
-        """Its name in emitted text."""
-        return "t_count" if self.kind == "count" else f"t_{self.kind}_{self.dim}"
-
-
-def hidden_parameters(func: IRFunc) -> tuple[Hidden, ...]:
-    """The hidden parameters of a kernel, in order: the count, then what of each dimension's bounds is no literal."""
-    found = [Hidden("count")]
-    for k, dim in enumerate(func.loop.dims):
-        if not isinstance(dim.start, IRConst):
-            found.append(Hidden("start", k))
-        if not isinstance(dim.step, IRConst):
-            found.append(Hidden("step", k))
-        if k and _literal_size(dim) is None:
-            found.append(Hidden("size", k))
-    return tuple(found)
+__all__ = ["emit_kernel", "emit_unit"]
 
 
 def emit_kernel(func: IRFunc, dialect: Dialect, entry: str) -> str:
@@ -84,131 +31,226 @@ def emit_kernel(func: IRFunc, dialect: Dialect, entry: str) -> str:
 
 
 def emit_unit(kernels: Sequence[tuple[IRFunc, str]], dialect: Dialect) -> str:
-    """A translation unit with several kernels, each with its own entry name; helper functions are shared.
-
-    A kernel with a result has a second entry, `<entry>_result`, for one lane after the launch: see `_KernelWriter.result`.
-    """
+    """A translation unit with several kernels, each with its own entry name; helper functions are shared."""
     prelude = Prelude(dialect)
     texts: list[str] = []
     for func, entry in kernels:
-        texts.append(_KernelWriter(func, dialect, prelude).kernel(entry))
-        if func.result is not None:
-            texts.append(_KernelWriter(func, dialect, prelude).result(func.result, f"{entry}_result"))
+        texts += _entries(func, gpu_layout(func, grids=bool(dialect.row), entry=entry), dialect, prelude)
     return "\n\n".join([prelude.text(), *texts]) + "\n"
 
 
-def _literal_size(dim: IRRange) -> int | None:
-    if isinstance(dim.start, IRConst) and isinstance(dim.end, IRConst) and isinstance(dim.step, IRConst):
-        over = range(int(dim.start.value), int(dim.end.value), int(dim.step.value) or 1)
-        return max(0, -(-(over.stop - over.start) // over.step))  # `len` cannot count past sys.maxsize
-    return None
+def _entries(func: IRFunc, layout: GpuLayout, dialect: Dialect, prelude: Prelude) -> Iterable[str]:
+    if layout.shared_bytes > dialect.most_shared:
+        message = f"the shared arrays and block reductions of one workgroup take {layout.shared_bytes} bytes"
+        checks = ", with what debug mode needs" if func.sites else ""
+        raise fail(
+            ValueError, f"{message}{checks}, past the {dialect.most_shared} that there are", kernel=func.name,
+            remedy="Use smaller shared arrays, or block reductions of fewer types.",
+        )  # fmt: skip
+
+    def writer(narrow: bool = False) -> _EntryWriter:
+        return _EntryWriter(func, layout, dialect, prelude, narrow=narrow)
+
+    yield from writer().structures()
+    if layout.before:
+        yield writer().before()
+    yield writer().main(layout.entry)
+    if layout.narrow:
+        yield writer(narrow=True).main(layout.narrow)
+    if func.result is not None:
+        yield writer().result(func.result)
 
 
-@dataclass(slots=True, eq=False)
-class _Target:
-    """A loop or region being written. `flag`: set when a jump to its end starts in a loop inside it.
+class _EntryWriter(StatementWriter):
+    """Writes one entry function."""
 
-    `through`: the flags of outer regions to which jumps pass through this one.
-    """
-
-    label: str | None = None  # None: a loop
-    flag: str = ""
-    through: list[_Target] = field(default_factory=list["_Target"])
-
-
-class _KernelWriter(MemoryWriter):
-    """Writes one kernel."""
-
-    def __init__(self, func: IRFunc, dialect: Dialect, prelude: Prelude) -> None:
-        super().__init__(func, dialect, prelude)
+    def __init__(self, func: IRFunc, layout: GpuLayout, dialect: Dialect, prelude: Prelude, *, narrow: bool = False) -> None:
+        super().__init__(func, dialect, prelude, narrow=narrow)
+        self.layout = layout
         self.types = {local.name: local.type for local in func.locals}
-        self.targets: list[_Target] = []
+        self.word = u32 if narrow else u64  # of the lane's position
+        self.carried = carried_locals(func) if layout.before else ()
+        self.used: set[Field] = set()  # fields of the pack that the text names
 
-    # ----------------------------------------------------------------------------------------- entry and iteration
+    # ----------------------------------------------------------------------------------------------------- the entries
 
-    def kernel(self, entry: str) -> str:
-        """The whole function."""
-        loop = self.func.loop
+    def main(self, entry: str) -> str:
+        """The function of which each lane runs one iteration."""
         self.together = bool(self.func.sites) and has_collectives(self.func)
         with self.text.indented(), self.text.captured() as body:
             if self.together:
                 begin_group(self)
+            if self.layout.before and self.func.sites:
+                stop_after_prologue(self)
+            self.text.place = place_of(self.func.loop.span) or place_of(self.func.span)
             self._position()
-            self.iteration = self.dialect.literal(BEFORE, i64)
-            self.block(self.func.prologue)
+            self._prologue(self.func.prologue, names_read(self.func.loop.body))
             self.iteration = "(i64)t_lane"
-            self.block(loop.body)
-        text = self.text
-        text.line(f"{self.dialect.kernel.format(entry=entry)}({', '.join(self._parameters())})")
+            self.block(self.func.loop.body)
+        lane = self.dialect.linear_index if self.word is u64 else f"(u32)({self.dialect.linear_index})"
+        first = f"const {self.word.name} t_lane = {lane};"
+        return self._function(entry, body, first if self.layout.has_grid else f"{first} {self._guard()}")
+
+    def _guard(self) -> str:
+        return f"if (t_lane >= ({self.word.name}){self._hidden('count')}) return;"
+
+    def before(self) -> str:
+        """The function of which one lane leaves the prologue's locals in the carried buffer (K2).
+
+        Without iterations it evaluates only what the kernel's result needs.
+        """
+        func, line = self.func, self.text.line
+        for_result = result_prologue(func)
+        with self.text.indented(), self.text.captured() as body:
+            self.text.place = place_of(func.span)
+            self.iteration = self.dialect.literal(BEFORE, i64)
+            if func.result is not None and for_result != func.prologue:
+                line(f"if ({self._hidden('count')} == 0) {{")
+                with self.text.indented():
+                    self.block(for_result)
+                    self._leave_locals(self._result_names())
+                    line("return;")
+                line("}")
+            self.block(func.prologue)
+            self._leave_locals({name for name, _ in self.carried})
+        return self._function(self.layout.before, body, self._one_lane())
+
+    def result(self, value: IRExpr) -> str:
+        """The function of which one lane writes the kernel's result to the last parameter (K6)."""
+        assert value.type is not None
+        t, text = self._stored_type(value.type), self.text
+        with text.indented(), text.captured() as body:
+            if self.func.sites:
+                stop_after_failure(self)
+            text.place = place_of(value.span) or place_of(self.func.span)
+            self._prologue(result_prologue(self.func), self._result_names())
+            self.iteration = self.dialect.literal(AFTER, i64)
+            self.block(self.func.epilogue)
+            text.line(f"t_result[0] = {bare(self.expr(value))};")
+        slot = len(self.layout.pointers) + bool(self.layout.pack_size) + bool(self.layout.carried_size)
+        cell = self.dialect.array.format(const="", restrict="", type=t.name, name="t_result", slot=slot)
+        return self._function(self.layout.result, body, self._one_lane(), cell)
+
+    def _prologue(self, prologue: Block, wanted: set[str]) -> None:
+        """Gives the prologue's locals their values: what `before` has left, where it has run, or else by the prologue itself."""
+        flag = next((field for field in self.layout.fields if field.kind == "first"), None)
+        self.iteration = self.dialect.literal(BEFORE, i64)
+        if flag is None and prologue_hazards(self.func):
+            self._take(wanted)
+        elif flag is None or not prologue:
+            self.block(prologue)
+        else:
+            self.text.line(f"if ({self._hidden('first')} != 0) {{")
+            with self.text.indented():
+                self._take(wanted)
+            self.text.line("} else {")
+            with self.text.indented():
+                self.block(prologue)
+            self.text.line("}")
+
+    def _one_lane(self) -> str:
+        return f"if ({self.dialect.linear_index} != 0) return;"
+
+    def _result_names(self) -> set[str]:
+        assert self.func.result is not None
+        return names_read((*self.func.epilogue, self.func.result))
+
+    # ------------------------------------------------------------------------------------------------------ the frame
+
+    def structures(self) -> Iterable[str]:
+        """The types of the pack and of the carried buffer: C lays their fields out as `gpu_layout` does."""
+        entry = self.layout.entry
+        fields = [(field.type, self._field_name(field)) for field in self.layout.fields]
+        if fields:
+            yield self._structure(f"{entry}_pack", fields)
+        if self.carried:
+            yield self._structure(f"{entry}_carried", [(t, self._carried_name(name)) for name, t in self.carried])
+
+    def _structure(self, name: str, fields: Iterable[tuple[ScalarType, str]]) -> str:
+        return f"typedef struct {{ {' '.join(f'{self._stored_type(t).name} {field};' for t, field in fields)} }} {name};"
+
+    def _stored_type(self, t: ScalarType) -> ScalarType:
+        """The type in which a local lies in memory: languages do not agree on the size of truth values."""
+        self.prelude.type(t)
+        return u8 if t is BOOL else t
+
+    def _function(self, entry: str, body: list[tuple[str, tuple[str, int] | None]], first: str, *more: str) -> str:
+        """The whole text: `first` comes before the declarations, `more` are parameters at the end."""
+        parameters = [*self._parameters(), *more, *self.dialect.extra_params]
+        text = Text()
+        text.place = place_of(self.func.span)
+        text.line(f"{self.dialect.kernel.format(entry=entry)}({', '.join(parameters)})")
         text.line("{")
+        text.place = place_of(self.func.loop.span) or text.place
         with text.indented():
-            text.line(f"const u64 t_lane = {self.dialect.linear_index};")
-            text.line("if (t_lane >= (u64)t_count) return;")
+            scalars = " ".join(self._scalars())
+            for line in filter(None, (scalars, first)):
+                text.line(line)
+            text.place = None
             if self.together:
                 text.line(group_declaration(self))
             for declaration in (*self.array_declarations(), *self._declarations()):
                 text.line(declaration)
-        text.lines += body
-        text.line("}")
-        return "\n".join(text.lines)
-
-    def result(self, value: IRExpr, entry: str) -> str:
-        """The function that writes the kernel's result to its last parameter (K6); it takes the kernel's own ones before.
-
-        It evaluates the prologue's part again: who launches it must have seen that the kernel stores to no array read there.
-        """
-        assert value.type is not None
-        t, text = self.prelude.type(value.type), self.text
-        with text.indented(), text.captured() as body:
-            if self.func.sites:
-                stop_after_failure(self)
-            self.iteration = self.dialect.literal(BEFORE, i64)
-            self.block(result_prologue(self.func))
-            self.iteration = self.dialect.literal(AFTER, i64)
-            self.block(self.func.epilogue)
-            text.line(f"t_result[0] = {bare(self.expr(value))};")
-        parameters = self._own_parameters()
-        parameters.append(self.dialect.array.format(const="", restrict="", type=t, name="t_result", slot=len(parameters)))
-        parameters += self.dialect.extra_params
-        text.line(f"{self.dialect.kernel.format(entry=entry)}({', '.join(parameters)})")
-        text.line("{")
-        with text.indented():
-            text.line(f"if ({self.dialect.linear_index} != 0) return;")
-            for declaration in (*self.array_declarations(), *self._declarations()):
-                text.line(declaration)
-        text.lines += body
-        text.line("}")
-        return "\n".join(text.lines)
-
-    def _own_parameters(self) -> list[str]:
-        parameters: list[str] = []
-        for slot, (param, written) in enumerate(zip(self.func.params, written_array_flags(self.func), strict=True)):
-            assert param.type is not None
-            if param.texture is not None:
-                parameters.append(self.dialect.texture.format(name=self.names(param.name), slot=slot))
-                continue
-            shape = self.dialect.array if param.is_array else self.dialect.scalar
-            parameters.append(
-                shape.format(
-                    const="" if written else self.dialect.const,
-                    restrict=self.dialect.restrict if self.func.disjoint_arrays and param.name not in self.relaxed else "",
-                    type=self.prelude.type(param.type),
-                    name=self.names(param.name),
-                    slot=slot,
-                )
-            )
-        return parameters
+        text.lines += [*body, ("}", place_of(self.func.span))]
+        return text.rendered(self.dialect.line)
 
     def _parameters(self) -> list[str]:
-        parameters = self._own_parameters()
-        for slot, hidden in enumerate(hidden_parameters(self.func), len(parameters)):
-            parameters.append(self.dialect.scalar.format(type="i64", name=hidden.name, slot=slot))
-        return [*parameters, *self.dialect.extra_params]
+        parameters: list[str] = []
+        written, dialect, layout = written_array_flags(self.func), self.dialect, self.layout
+        for slot in layout.pointers:
+            param = self.func.params[slot]
+            assert param.type is not None
+            at = len(parameters)
+            if param.texture is not None:
+                parameters.append(dialect.texture.format(name=self.names(param.name), slot=at))
+                continue
+            parameters.append(
+                dialect.array.format(
+                    const="" if written[slot] else dialect.const,
+                    restrict=dialect.restrict if self.func.disjoint_arrays and param.name not in self.relaxed else "",
+                    type=self.prelude.type(param.type),
+                    name=self.names(param.name),
+                    slot=at,
+                )
+            )
+        if layout.pack_size:
+            parameters.append(dialect.pack.format(type=f"{layout.entry}_pack", name="t_pack", slot=len(parameters)))
+        if layout.carried_size:
+            what = {"type": f"{layout.entry}_carried", "name": "t_carried", "slot": len(parameters)}
+            parameters.append(dialect.array.format(const="", restrict=dialect.restrict, **what))
+        return parameters
+
+    def _scalars(self) -> Iterable[str]:
+        """What of the pack the text names, as constants."""
+        for field in self.layout.fields:
+            if field.kind == "param":
+                name = self.func.params[field.at].name
+                if name not in self.names:
+                    continue
+                name = self.names(name)
+            elif field in self.used:
+                name = self._field_name(field)
+            else:
+                continue
+            yield f"const {field.type.name} {name} = t_pack->{self._field_name(field)};"
+
+    def _field_name(self, field: Field) -> str:
+        if field.kind == "param":
+            return f"p{field.at}_{''.join(map(spelled, self.func.params[field.at].name))}"
+        return f"t_{field.kind}_{field.at}" if field.kind in ("start", "step", "size") else f"t_{field.kind}"
+
+    def _hidden(self, kind: str, dim: int = 0) -> str:
+        """The constant with a number of the launch."""
+        found = next(field for field in self.layout.fields if (field.kind, field.at) == (kind, dim))
+        self.used.add(found)
+        return self._field_name(found)
 
     def _declarations(self) -> Iterable[str]:
         """Locals and temporaries, a line for each type."""
         by_type: dict[str, list[str]] = {}
         for name, t in self.types.items():
+            if name not in self.names:
+                continue
             if t is None:
                 raise AssertionError(f"local '{name}' has no type")
             by_type.setdefault(self.prelude.type(t), []).append(self.names(name))
@@ -216,193 +258,73 @@ class _KernelWriter(MemoryWriter):
             by_type.setdefault(self.prelude.type(t), []).append(name)
         return (f"{t} {', '.join(names)};" for t, names in by_type.items())
 
+    # ------------------------------------------------------------------------------------------------- carried locals
+
+    def _carried_name(self, name: str) -> str:
+        number = next(k for k, (each, _) in enumerate(self.carried) if each == name)
+        return f"c{number}_{''.join(map(spelled, name))}"
+
+    def _take(self, wanted: set[str]) -> None:
+        """Gives locals the values that the prologue has left."""
+        for name, t in self.carried:
+            if name in wanted:
+                value = f"t_carried->{self._carried_name(name)}"
+                self.text.line(f"{self.names(name)} = {f'{value} != 0' if t is BOOL else value};")
+
+    def _leave_locals(self, wanted: set[str]) -> None:
+        for name, t in self.carried:
+            if name in wanted:
+                value = self.names(name)
+                self.text.line(f"t_carried->{self._carried_name(name)} = {f'(u8){value}' if t is BOOL else value};")
+
+    # ---------------------------------------------------------------------------------------------------- the position
+
     def _position(self) -> None:
         """Gives the loop variables their values: the lane's position in the row-ordered space of the loop."""
-        dims = self.func.loop.dims
-        rest = "t_lane"
-        if len(dims) > 1:
-            rest = self.temporary(u64)
-            self.text.line(f"{rest} = t_lane;")
-        for k, dim in reversed(tuple(enumerate(dims))):
-            if k == 0:
-                self._variable(dim, k, rest)
-                return
-            size = _literal_size(dim)  # an empty loop has no lanes, so that 1 will do for 0
-            by = f"(u64){Hidden('size', k).name}" if size is None else self.dialect.literal(max(size, 1), u64)
-            self._variable(dim, k, f"({rest} % {by})")
-            self.text.line(f"{rest} = {rest} / {by};")
+        dims, line = self.func.loop.dims, self.text.line
+        if len(dims) == 1:
+            self._variable(dims[0], 0, "t_lane")
+            return
+        trips = [self.temporary(self.word) for _ in dims]
+        divided = self._divided(dims, trips, "t_lane")
+        if self.layout.has_grid:
+            line(f"if ({self._hidden('grid')} != 0) {{ {self._placed(dims, trips)} }} else {{ {self._guard()} {divided} }}")
+        else:
+            line(divided)
+        for k, (dim, trip) in enumerate(zip(dims, trips, strict=True)):
+            self._variable(dim, k, trip)
+
+    def _placed(self, dims: Sequence[IRRange], trips: Sequence[str]) -> str:
+        """The position where workgroups lie in rows and planes: planes hold all dimensions but the last two."""
+        word, last = self.word.name, len(dims) - 1
+        text = f"if (t_lane >= {self._size(dims, last)}) return; {trips[last]} = t_lane;"
+        text += f" {trips[last - 1]} = ({word}){self.dialect.row};"
+        return text if last < 2 else f"{text} {self._divided(dims[:-2], trips, f'({word}){self.dialect.plane}')}"
+
+    def _divided(self, dims: Sequence[IRRange], trips: Sequence[str], number: str) -> str:
+        """The position of which `number` is the number in row order."""
+        rest = trips[0]
+        text = f"{rest} = {number};"
+        for k in range(len(dims) - 1, 0, -1):
+            size = self._size(dims, k)
+            text += f" {trips[k]} = {rest} % {size}; {rest} = {rest} / {size};"
+        return text
+
+    def _size(self, dims: Sequence[IRRange], k: int) -> str:
+        size = literal_size(dims[k])  # an empty loop has no lanes, so that 1 will do for 0
+        return f"({self.word.name}){self._hidden('size', k)}" if size is None else self.dialect.literal(max(size, 1), self.word)
 
     def _variable(self, dim: IRRange, k: int, trip: str) -> None:
-        """Gives a loop variable its value in iteration `trip`, a u64, of its dimension."""
-        start, step = _value(dim.start), _value(dim.step)
+        """Gives a loop variable its value in iteration `trip`, of the position's word, of its dimension."""
+        start, step = value_of(dim.start), value_of(dim.step)
         if step != 1:
-            trip = f"{trip} * {self._word(step, Hidden('step', k))}"
+            trip = f"{trip} * {self._word(step, 'step', k)}"
         if start != 0:
-            trip = f"{self._word(start, Hidden('start', k))} + {trip}"
-        self.text.line(f"i64 {self.names(dim.var)} = (i64){trip if start == 0 and step == 1 else f'({trip})'};")
+            trip = f"{self._word(start, 'start', k)} + {trip}"
+        value = trip if start == 0 and step == 1 else f"({trip})"
+        self.text.line(f"i64 {self.names(dim.var)} = (i64){'' if self.word is u64 else '(i32)'}{value};")
 
-    def _word(self, value: int | None, hidden: Hidden) -> str:
-        return f"(u64){hidden.name}" if value is None else self.dialect.literal(value % (1 << 64), u64)
-
-    # -------------------------------------------------------------------------------------------------- statements
-
-    def block(self, block: Block) -> None:
-        """Statements in order."""
-        for stmt in block:
-            self.statement(stmt)
-
-    def statement(self, stmt: IRStmt) -> None:
-        """One statement."""
-        line = self.text.line
-        match stmt:
-            case IRAssign():
-                line(f"{self.names(stmt.name)} = {bare(self.expr(stmt.value))};")
-            case IRStore():
-                value, index = bare(self.expr(stmt.value)), bare(self.expr(stmt.index[0]))
-                assert stmt.value.type is not None
-                mark_stored(self, stmt.index[0], index)
-                line(f"{self.element(stmt.array, index, stmt.value.type)} = {value};")
-            case IRAtomic():
-                self.atomic(stmt)
-            case IRDeclare():
-                pass
-            case IRBarrier() if self.together:
-                meet(self)
-            case IRBarrier():
-                self.barrier()
-            case IRBlockReduce():
-                self.block_reduce(stmt)
-            case IRPrint():
-                print_line(self, stmt)
-            case IREval():
-                line(f"(void){self.expr(stmt.value)};")
-            case IRIf():
-                self._if(stmt)
-            case IRFor():
-                self._for(stmt)
-            case IRWhile():
-                self._while(stmt)
-            case IRRegion():
-                self._region(stmt)
-            case IRLeave():
-                self._leave(stmt.label)
-            case IRBreak() | IRContinue():
-                self._loop_jump(stmt)
-
-    def _if(self, stmt: IRIf) -> None:
-        self.text.line(f"if ({bare(self.expr(stmt.test))}) {{")
-        with self.text.indented():
-            self.block(stmt.then)
-        if stmt.orelse:
-            self.text.line("} else {")
-            with self.text.indented():
-                self.block(stmt.orelse)
-        self.text.line("}")
-
-    def _while(self, stmt: IRWhile) -> None:
-        target = _Target()
-        with self.text.captured() as before:
-            self._inside(target, stmt.pre)
-            with self.text.indented():
-                test = self.expr(stmt.test)
-        if before:
-            self.text.line("for (;;) {")
-            self.text.lines += before
-            with self.text.indented():
-                self.text.line(f"if (!{test}) break;")
-        else:
-            self.text.line(f"while ({bare(test)}) {{")
-        self._close(self._inside(target, stmt.body), "}")
-
-    def _for(self, stmt: IRFor) -> None:
-        """A range evaluated once; the counter cannot overflow, whatever the bounds are."""
-        over = stmt.range
-        name = self.names(over.var)
-        start = bare(self.expr(over.start))
-        if _counts_by_itself(stmt):
-            end = self._once(over.end)
-            step = _value(over.step) or 0
-            by = "++" if step == 1 else "--" if step == -1 else f" += {self.dialect.literal(step, i64)}"
-            self.text.line(f"for (i64 {name} = {start}; {name} {'<' if step > 0 else '>'} {end}; {name}{by}) {{")
-        else:
-            first = self.temporary(i64)
-            self.text.line(f"{first} = {start};")
-            end, step_text = self._once(over.end), self._once(over.step)
-            trips = self.temporary(u64)
-            trip = f"{trips}_trip"
-            self.text.line(f"{trips} = {self.prelude.helper('trips', i64)}({first}, {end}, {step_text});")
-            self.text.line(f"for (u64 {trip} = 0; {trip} < {trips}; ++{trip}) {{")
-            with self.text.indented():
-                self.text.line(f"i64 {name} = (i64)((u64){first} + {trip} * (u64){step_text});")
-        self._close(self._inside(_Target(), stmt.body), "}")
-
-    def _once(self, bound: IRExpr) -> str:
-        """A bound of a loop as a literal or as a variable that nothing else changes."""
-        text = self.expr(bound)
-        if isinstance(bound, IRConst):
-            return text
-        kept = self.temporary(i64)
-        self.text.line(f"{kept} = {bare(text)};")
-        return kept
-
-    # ------------------------------------------------------------------------------------------------------- jumps
-
-    def _region(self, stmt: IRRegion) -> None:
-        target = _Target(label=stmt.label)
-        with self.text.captured() as body:
-            self._inside(target, stmt.body)
-        if target.flag:
-            self.text.line(f"{target.flag} = false;")
-        self.text.line("do {")
-        self.text.lines += body
-        self._close(target, "} while (0);")
-
-    def _inside(self, target: _Target, body: Block) -> _Target:
-        self.targets.append(target)
-        with self.text.indented():
-            self.block(body)
-        self.targets.pop()
-        return target
-
-    def _close(self, done: _Target, text: str) -> None:
-        """Ends a loop or region, and hands on the jumps that came out of it."""
-        self.text.line(text)
-        for outer in done.through:
-            self.text.line(f"if ({outer.flag}) break;")
-            self._pass(outer)
-
-    def _leave(self, label: str) -> None:
-        target = next(t for t in reversed(self.targets) if t.label == label)
-        if target is not self.targets[-1]:
-            target.flag = target.flag or self.temporary(BOOL)
-            self.text.line(f"{target.flag} = true;")
-            self._pass(target)
-        self.text.line("break;")
-
-    def _pass(self, target: _Target) -> None:
-        """Notes that a jump to the end of `target` leaves the innermost loop or region, unless that is the target itself."""
-        inner = self.targets[-1]
-        if inner is not target and target not in inner.through:
-            inner.through.append(target)
-
-    def _loop_jump(self, stmt: IRBreak | IRContinue) -> None:
-        if isinstance(stmt, IRContinue) and all(target.label is not None for target in self.targets):
-            self.text.line("return;")  # the end of the parallel iteration
-            return
-        if self.targets[-1].label is not None:
-            raise AssertionError("a break or continue crosses the border of an inlined function")
-        self.text.line("break;" if isinstance(stmt, IRBreak) else "continue;")
-
-
-def _value(bound: IRExpr) -> int | None:
-    return int(bound.value) if isinstance(bound, IRConst) else None
-
-
-def _counts_by_itself(stmt: IRFor) -> bool:
-    """Whether the loop variable can be C's own counter: the body leaves it alone and one step past the end does not overflow."""
-    end, step = _value(stmt.range.end), _value(stmt.range.step)
-    if stmt.range.var in assigned_names(stmt.body):
-        return False
-    if step in (1, -1):
-        return True
-    return bool(step) and end is not None and i64.min <= end + (step or 0) <= i64.max
+    def _word(self, value: int | None, kind: str, k: int) -> str:
+        if value is None:
+            return f"({self.word.name}){self._hidden(kind, k)}"
+        return self.dialect.literal(value % (1 << self.word.bits), self.word)

@@ -15,7 +15,6 @@ from tack.codegen.dialect import Dialect, unsigned_word
 from tack.ir.facts import atomic_targets
 from tack.ir.nodes import LANES, IRAtomic, IRBlockReduce, IRFunc
 from tack.ir.types import ScalarType, u32, u64
-from tack.ir.walk import walk_statements
 
 __all__ = ["MemoryWriter"]
 
@@ -23,28 +22,29 @@ __all__ = ["MemoryWriter"]
 class MemoryWriter(ExprWriter):
     """Writes what touches memory other than by plain loads and stores."""
 
-    def __init__(self, func: IRFunc, dialect: Dialect, prelude: Prelude) -> None:
-        super().__init__(dialect, prelude)
+    def __init__(self, func: IRFunc, dialect: Dialect, prelude: Prelude, *, narrow: bool = False) -> None:
+        super().__init__(dialect, prelude, narrow=narrow)
         self.func = func
+        self.reduced: dict[ScalarType, None] = {}  # types that have cells for block reductions
         self.relaxed = atomic_targets(func).keys()
 
     def array_declarations(self) -> Iterator[str]:
-        """The declarations of local and shared arrays, and of what block reductions need."""
+        """The declarations of the local and shared arrays that the text names, and of what block reductions need."""
         for array in self.func.arrays:
+            if array.name not in self.names:
+                continue
             assert array.type is not None
             shape = self.dialect.shared if array.shared else "{type} {name}[{size}];"
             size = prod((*array.shape, *array.element))
             yield shape.format(type=self.prelude.type(array.type), name=self.names(array.name), size=size)
-        reduced = [stmt.value.type for stmt in walk_statements(self.func.loop.body) if isinstance(stmt, IRBlockReduce)]
-        for t in dict.fromkeys(reduced):
-            assert t is not None
+        for t in self.reduced:
             yield self.dialect.shared.format(type=self.prelude.type(t), name=_scratch(t), size=LANES)
 
     def atomic(self, stmt: IRAtomic) -> None:
         """An atomic update of an element."""
         t = stmt.value.type
         assert t is not None
-        index = bare(self.expr(stmt.index[0]))
+        index = self.index(stmt.index[0])
         call = f"{atomic_helper(self.prelude, self.dialect, stmt.op, t)}(&{self.names(stmt.array)}[{index}], "
         call += f"{bare(self.expr(stmt.value))})"
         self.text.line(f"{call};" if stmt.result is None else f"{self.names(stmt.result)} = {call};")
@@ -57,6 +57,7 @@ class MemoryWriter(ExprWriter):
         """In pairs: each lane of the lower half takes its partner in the upper half, until one is left."""
         t, line = stmt.value.type, self.text.line
         assert t is not None
+        self.reduced[t] = None
         value, lane, cells = bare(self.expr(stmt.value)), f"(u32){self.dialect.lane}", _scratch(t)
         if self.together:
             meet(self)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tack.codegen.dialect import unsigned_word
 from tack.codegen.emitter import bare
+from tack.errors import fail
 from tack.ir.nodes import IRExpr, IROp, IRPrint, IRTextureSample
 from tack.ir.types import BOOL, ScalarType
 
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["bitcast", "count_bits", "print_line", "sample"]
 
 
-def print_line(writer: ExprWriter, stmt: IRPrint) -> None:
+def print_line(writer: ExprWriter, stmt: IRPrint, kernel: str) -> None:
     """One call of `printf`, so that a line stays whole. Floats get as many digits as tell any two apart."""
     words, args = "", ""
     for part in stmt.parts:
         if isinstance(part, str):
+            if "\0" in part:
+                message = f"`print` of the character NUL, at which {writer.dialect.name}'s `printf` ends"
+                raise fail(ValueError, message, kernel=kernel, span=stmt.span, remedy="Leave it out.")
             words += "".join(map(_escaped, part.encode()))
             continue
         t, value = _type(part), bare(writer.expr(part))

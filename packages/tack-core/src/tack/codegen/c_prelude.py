@@ -123,7 +123,8 @@ class Prelude:
         """The header, the short type names and the functions, in an order in which they compile."""
         used = [t for t in DTYPES if t.is_int or t.name in self._floats]
         types = " ".join(f"typedef {self._dialect.types[t.name]} {t.name};" for t in used)
-        return "\n".join(part for part in (self._dialect.header, types, *self._functions.values()) if part)
+        line = self._dialect.line.format(line=1, name="tack")
+        return "\n".join(part for part in (self._dialect.header, line, types, *self._functions.values()) if part)
 
     def define(self, name: str, result: str, params: str, body: str) -> None:
         """Adds a function as it stands, unless it is there."""

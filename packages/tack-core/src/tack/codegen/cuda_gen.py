@@ -5,9 +5,15 @@ from __future__ import annotations
 from tack.codegen.dialect import Dialect
 from tack.ir.nodes import LANES
 
-__all__ = ["BLOCK", "CUDA"]
+__all__ = ["BLOCK", "CUDA", "OPTIONS"]
 
 BLOCK = LANES
+
+# Of the compiler, besides the architecture. Contraction is decided by Tack alone (rule E5), division and square root are
+# correctly rounded, and subnormal numbers stay. Lines are for tools: debuggers and profilers show them.
+OPTIONS = (
+    "--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--generate-line-info",
+)  # fmt: skip
 
 # By operation and type; floats have no least and greatest of their own.
 _ATOMICS = {
@@ -36,12 +42,16 @@ CUDA = Dialect(
     kernel=f'extern "C" __global__ void __launch_bounds__({BLOCK}) {{entry}}',
     helper="static __device__ __forceinline__",
     array="{const}{type}* {restrict}{name}",
-    scalar="{type} {name}",
+    pack="const {type}* __restrict__ {name}",
     restrict="__restrict__ ",
     linear_index=f"(u64)blockIdx.x * {BLOCK} + threadIdx.x",
+    row="blockIdx.y",
+    plane="blockIdx.z",
+    line='#line {line} "{name}"',
     shared="__shared__ {type} {name}[{size}];",
     lane="threadIdx.x",
     barrier="__syncthreads()",
+    leave='asm volatile("exit;"); return;',  # PTX promises of `exit` alone that barriers go on without the lane
     atomics=_ATOMICS,
     flushing=frozenset({"add.f32"}),  # in global memory
     compare_and_swap={"u32": "atomicCAS({p}, {old}, {new})", "u64": "atomicCAS({p}, {old}, {new})"},
@@ -63,6 +73,6 @@ CUDA = Dialect(
         "bool": "%s",
     },
     texture="cudaTextureObject_t {name}",
-    sample="tex3D<float>({texture}, {u}, {v}, {w})",
+    sample="tex3D<float>({texture}, __saturatef({u}), __saturatef({v}), __saturatef({w}))",
     from_bits={"f32": "__uint_as_float({bits})", "f64": "__longlong_as_double({bits})"},
 )

@@ -28,17 +28,19 @@ class Dialect:
 
     `types`: the C type for each Tack type name; a type that is absent does not exist there. `suffixes`: of literals, by type
     name. `header` opens a translation unit. `kernel` ({entry}) and `helper` stand before a kernel's parameter list and a
-    helper function. `array` ({const}, {type}, {restrict}, {name}, {slot}) and `scalar` ({type}, {name}, {slot}) declare a
+    helper function. `array` ({const}, {type}, {restrict}, {name}, {slot}) and `pack` ({type}, {name}, {slot}) declare a
     parameter, `slot` counting them from 0; `const` and `restrict` are the words put in where they hold. `extra_params` follow.
-    `linear_index`: the number of the lane in the whole grid, a u64 expression. `from_bits`: how the float of a type is made
+    `linear_index`: the number of the lane in its row of workgroups, a u64 expression; `row` and `plane`: the numbers of the row
+    and of the plane, "" where all workgroups stand in one row. `line` ({line}, {name}): says where in which source the next line
+    comes from, "" where nothing says it. `from_bits`: how the float of a type is made
     of {bits}, an unsigned literal of its width. `math`: spellings of operations that differ from the op table's, by row name;
     f32 functions get `f32_suffix`.
 
     Memory: `shared` ({type}, {name}, {size}) declares an array of the workgroup, `lane` is the number of a lane in it, `barrier`
-    makes all of them wait. `atomics`: operations on {p} and {v} that return the old value, by "add.i32" and so on; those in
-    `flushing` may take subnormal numbers for zero. `compare_and_swap` ({p}, {old}, {new}) for words of 32 and 64 bits,
-    `to_bits` ({value}) the reverse of `from_bits`. `pointer` ({type}) points to an element of an array parameter, `relaxed`
-    ({type}, {place}) is an element that other lanes update meanwhile.
+    makes all of them wait; `most_shared`: bytes that a workgroup may have. `atomics`: operations on {p} and {v} that return the
+    old value, by "add.i32" and so on; those in `flushing` may take subnormal numbers for zero. `compare_and_swap` ({p}, {old},
+    {new}) for words of 32 and 64 bits, `to_bits` ({value}) the reverse of `from_bits`. `pointer` ({type}) points to an element
+    of an array parameter, `relaxed` ({type}, {place}) is an element that other lanes update meanwhile.
 
     `bits`: the counts "clz" and "popcount" of the word {x}, by "clz.u32" and so on. `prints`: conversions of `printf` by type
     name, none where there is no `printf`. `texture` ({name}, {slot}) declares a 3-D texture, `sample` ({texture}, {u}, {v}, {w})
@@ -51,10 +53,13 @@ class Dialect:
     kernel: str
     helper: str
     array: str
-    scalar: str
+    pack: str
     linear_index: str
     from_bits: Mapping[str, str]
     header: str = ""
+    row: str = ""
+    plane: str = ""
+    line: str = ""
     const: str = "const "
     restrict: str = ""
     extra_params: tuple[str, ...] = ()
@@ -63,6 +68,8 @@ class Dialect:
     shared: str = ""
     lane: str = ""
     barrier: str = ""
+    leave: str = "return;"
+    most_shared: int = 48 << 10
     atomics: Mapping[str, str] = field(default_factory=dict[str, str])
     flushing: frozenset[str] = frozenset()
     compare_and_swap: Mapping[str, str] = field(default_factory=dict[str, str])

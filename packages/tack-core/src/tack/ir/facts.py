@@ -13,6 +13,7 @@ from tack.errors import Span
 from tack.ir.bounds import split_prologue
 from tack.ir.nodes import (
     ERRORS,
+    EXTENTS,
     IRAssign,
     IRAtomic,
     IRBarrier,
@@ -34,7 +35,7 @@ from tack.ir.walk import walk, walk_func, walk_statements
 
 __all__ = [
     "ArrayUses", "Dim", "array_uses", "atomic_targets", "component_indices", "has_collectives", "ir_shape_deps", "local_arrays",
-    "memoized", "prints_of", "workgroup_features", "written_array_flags", "written_array_params",
+    "memoized", "prints_of", "prologue_hazards", "workgroup_features", "written_array_flags", "written_array_params",
 ]  # fmt: skip
 
 Dim = int | Literal["ndim", "size"]
@@ -198,6 +199,22 @@ def written_array_flags(func: IRFunc) -> tuple[bool, ...]:
     """For each parameter, whether the kernel may store to it."""
     written = written_array_params(func)
     return tuple(written is None or param.name in written for param in func.params)
+
+
+@memoized("_prologue_hazards")
+def prologue_hazards(func: IRFunc) -> tuple[tuple[str, str], ...]:
+    """K2: pairs of an array that the prologue reads and one that iterations may store to, where both may be one memory.
+
+    Both are parameters; where they are the same one, no launch is without the hazard.
+    """
+    aliases = _static_array_aliases(func)
+    loads = {node.array for node in walk(func.prologue) if isinstance(node, IRLoad)} - {EXTENTS}
+    loaded = {aliases.get(name, name) for name in loads}
+    arrays = [param.name for param in func.params if param.is_array]
+    flags = written_array_flags(func)
+    written = {param.name for param, flag in zip(func.params, flags, strict=True) if flag and param.is_array} - {ERRORS}
+    pairs = [(read, stored) for read in arrays if read in loaded for stored in arrays if stored in written]
+    return tuple((a, b) for a, b in pairs if a == b or not func.disjoint_arrays)
 
 
 # ---------------------------------------------------------------------------------------------------------- prints

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import operator
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, Protocol
 
@@ -49,7 +49,9 @@ class Buffer(Protocol):
     def load(self, position: tuple[int, ...]) -> Any: ...
     def store(self, position: tuple[int, ...], value: Any) -> None: ...
     def fill(self, value: Any) -> None: ...
-    def export_dlpack(self, array: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any: ...
+    def copy_from(self, source: Any) -> None: ...
+    def export_dlpack(self, array: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any: ...
+    def cuda_array_interface(self) -> dict[str, Any] | None: ...
     def export_memory(self) -> Any: ...
 
 
@@ -62,6 +64,10 @@ class Memory(Protocol):
     def dlpack_device(self) -> tuple[int, int]: ...
     def empty(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer: ...
     def zeros(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer: ...
+    def texture(self, extents: tuple[int, int, int], nearest: bool) -> Any: ...
+    def wrap(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], writable: bool, owner: Any) -> Buffer: ...
+    def wait(self) -> None: ...
+    def run(self, call: Callable[[], Any]) -> Any: ...
 
 
 class DeviceLike(Protocol):
@@ -253,7 +259,7 @@ class Array:
         """Like `numpy`, waiting in a worker thread, so that the event loop keeps running."""
         import asyncio  # costs tens of milliseconds, which only programs that use it should pay
 
-        return await asyncio.to_thread(self.numpy)
+        return await asyncio.to_thread(self._device.memory.run, self.numpy)
 
     def view_numpy(self) -> Host:
         """A NumPy view of host memory that keeps the array alive and has its read-only flag; elsewhere `RuntimeError`."""
@@ -292,21 +298,33 @@ class Array:
         return memoryview(host)  # pyright: ignore[reportArgumentType]  (NumPy's stubs hide it before Python 3.12)
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-        """A DLPack capsule, versioned if `max_version` is (1, 0) or more; read-only arrays need that, or `copy=True`."""
-        if stream is not None and self._buffer.host is not None:
-            raise BufferError("__dlpack__: host memory has no streams; pass stream=None")
-        return self._buffer.export_dlpack(self, max_version, dl_device, copy)
+        """A DLPack capsule, versioned if `max_version` is (1, 0) or more; read-only arrays need that, or `copy=True`.
+
+        Waits for queued launches, but for stream=-1, with which the consumer orders its own work after them.
+        """
+        return self._buffer.export_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._device.memory.dlpack_device
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        found = self._buffer.cuda_array_interface()
+        if found is None:
+            raise AttributeError("__cuda_array_interface__: the array is not in CUDA memory")
+        return found
+
     def export_memory(self) -> Any:
-        """A handle of the operating system for CUDA memory; elsewhere `RuntimeError`."""
+        """A handle of the operating system for CUDA memory (on Linux a file descriptor, which the caller closes); elsewhere
+        `RuntimeError`. Waits for queued launches."""
         return self._buffer.export_memory()
 
     def copy(self) -> Array:
         """A new array on the same device."""
-        return self._new(self._values(), self._dtype, self._device)
+        shape = (*self._logical_shape, *self._dtype.shape)
+        buffer = self._device.memory.empty(self._dtype.numpy, shape)
+        buffer.copy_from(self._buffer)
+        return Array(buffer, self._dtype, self._logical_shape, self._device)
 
     def astype(self, dtype: Any) -> Array:
         """A new array, converted by the language's rules: integers modulo 2^N, floats to integers saturate, NaN gives 0.
@@ -345,17 +363,18 @@ class Array:
         """Store one element everywhere; `OverflowError` when the dtype cannot hold it, `ValueError` on read-only arrays."""
         element = exact_element(value, self._dtype)
         self._check_writable()
-        if self._dtype.shape:
-            self._buffer.write(np.broadcast_to(element, (*self._logical_shape, *self._dtype.shape)))
-        else:
-            self._buffer.fill(element)
+        self._buffer.fill(element)
 
     # ------------------------------------------------------------------------------------------------------ reductions
 
     # A vector's or matrix's components are reduced apart: the result is a NumPy array of them.
 
     def sum(self) -> Any:
-        """The sum of all elements: a float, or an int modulo 2^64; 0 when empty. Floats are added pairwise in f64. Waits."""
+        """The sum of all elements: a float, or an int modulo 2^64; 0 when empty. Floats are added in f64, pairwise or in
+        equal pieces, in an order that the size alone decides. Waits."""
+        found = self._reduced("sum")
+        if found is not None:
+            return found
         wide = {"int": "i8", "uint": "u8", "float": "f8"}[self._dtype.scalar.kind]
         with np.errstate(all="ignore"):
             return self._number(self._values().sum(axis=self._axes, dtype=wide))
@@ -375,14 +394,24 @@ class Array:
         """The greatest element; NaN if there is one; `ValueError` when empty. Waits."""
         return self._extreme("max")
 
+    def _reduced(self, name: str) -> Any:
+        """A reduction that the device computes; None where the host shall do it."""
+        return None if self._buffer.host is not None or not self.size else self._device.reduce(self, name)
+
     def _extreme(self, name: str) -> Any:
+        found = self._reduced(name)
+        if found is not None:
+            return found
         values = self._values()
         if not values.size:
             raise fail(ValueError, f"{name} of an array without elements")
         return self._number(getattr(values, name)(axis=self._axes))
 
     def mean(self) -> Any:
-        """The mean of all elements, added pairwise in f64; NaN when empty. Waits."""
+        """The mean of all elements, added in f64 as by `sum`; NaN when empty. Waits."""
+        total = self._reduced("sum")
+        if total is not None:
+            return total / self.size
         values = self._values()
         if not values.size:
             return self._number(np.full(self._dtype.shape, np.nan))
@@ -390,7 +419,8 @@ class Array:
             return self._number(values.mean(axis=self._axes, dtype="f8"))
 
     def __repr__(self) -> str:
-        values = self._values().reshape(self.size, *self._dtype.shape)[:7].tolist()
+        head = self.ravel()[:7]
+        values = head._values().tolist()
         shown = ", ".join(map(_shown, values[:6]))
         dots = ", ..." if len(values) > 6 else ""
         return f"tack.Array([{shown}{dots}], shape={self._logical_shape}, dtype={self._dtype}, device={self._device})"
@@ -412,6 +442,9 @@ def copyto(dst: Array, src: Any) -> None:
     if not is_a(dst, Array):
         raise fail(TypeError, f"copyto stores into a tack.Array, not {type(dst).__name__}", remedy="Write dst[...] = a.numpy().")
     dst._check_writable()  # pyright: ignore[reportPrivateUsage]
+    if _same_elements(dst, src):
+        dst._buffer.copy_from(src._buffer)  # pyright: ignore[reportPrivateUsage]
+        return
     values = src._values() if isinstance(src, Array) else read_values(src)[0]  # pyright: ignore[reportPrivateUsage]
     values = converted(values, dst.dtype.scalar)
     buffer = dst._buffer  # pyright: ignore[reportPrivateUsage]
@@ -422,3 +455,8 @@ def copyto(dst: Array, src: Any) -> None:
         raise fail(ValueError, f"copyto: a source of shape {values.shape} does not fit a destination of shape {wanted}")
     else:
         buffer.write(values)
+
+
+def _same_elements(dst: Array, src: Any) -> bool:
+    """Whether `src` is an array in the same memory whose elements need no conversion."""
+    return isinstance(src, Array) and src.device.memory is dst.device.memory and src.dtype is dst.dtype and src.shape == dst.shape

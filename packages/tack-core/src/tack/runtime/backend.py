@@ -14,8 +14,8 @@ from tack.errors import Span, fail
 from tack.ir.types import DTYPES, ScalarType, f64
 
 __all__ = [
-    "Backend", "Capabilities", "dtype_names", "missing_dependency", "require", "require_atomic_dtype", "require_dtype",
-    "require_iterations",
+    "NEEDS", "Backend", "Capabilities", "Needs", "Unavailable", "dtype_names", "missing_compiler", "missing_dependency",
+    "missing_driver", "no_backend", "no_device", "require", "require_atomic_dtype", "require_dtype", "require_iterations",
 ]  # fmt: skip
 
 
@@ -48,12 +48,11 @@ class Capabilities:
 
 # A capability in the words of a refusal, and what to write instead.
 _WORDS = {
-    "supports_f64": ("64-bit floats (tack.f64)", "Use tack.f32."),
+    "supports_f64": ("64-bit floating point (tack.f64)", "Use tack.f32."),
     "supports_workgroups": (
         "workgroup execution (tack.shared, tack.shared_like, tack.barrier, tack.thread_id, tack.block_sum/min/max)",
         "For scratch storage of one iteration use tack.local_array or tack.local_array_like, which work on every device.",
     ),
-    "supports_device_reductions": ("reductions on the device", "Use a.numpy() and NumPy."),
     "supports_print": ("printing from kernels", "Store what you want to see to an array."),
 }
 
@@ -79,14 +78,104 @@ def require(
     raise fail(kind, f"{text} not supported on {capabilities.label}", kernel=kernel, span=span, remedy=remedy or default_remedy)
 
 
-def missing_dependency(kind: str, requires: str, error: Exception) -> RuntimeError:
-    """The error for a device whose binding or runtime is not there, as `error` says; raise it from that."""
-    return RuntimeError(
-        f"Cannot start the {kind!r} device: missing dependency.\n"
-        f"  {error}\n"
-        f"  Requires {requires}; in a clone:\n"
-        f"    pip install -e 'packages/tack-core[{kind}]'   (or: uv sync --extra {kind})"
-    )
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the devices of one kind need beside Tack: all of it in `words`, and where what PyPI does not have comes from.
+
+    `driver` is the command that installs the driver, `look` the one that shows which devices the driver sees; `compiler` names
+    the compiler, which comes with the extra of the kind's name.
+    """
+
+    words: str
+    driver: str = ""
+    look: str = ""
+    compiler: str = ""
+
+
+NEEDS = {
+    "cpu": Needs("llvmlite"),
+    "metal": Needs("a Mac with Apple silicon, plus pyobjc-framework-Metal"),
+    "cuda": Needs(
+        "an NVIDIA GPU with its driver, plus cuda-python>=13.2 and NVRTC 13",
+        "sudo apt-get install nvidia-driver   (Ubuntu: sudo ubuntu-drivers install; others: https://www.nvidia.com/drivers)",
+        "nvidia-smi   (in a container: start that with its GPUs, as `docker run --gpus all` does)",
+        "NVRTC",
+    ),
+    "hip": Needs("an AMD GPU with ROCm, plus hip-python"),
+    "level_zero": Needs("an Intel GPU with the Level Zero runtime and libocloc"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why a device of a `kind` cannot start here; the errors below carry it as `.unavailable`.
+
+    `missing` says in a few words what is not there, `found` what was met instead, and `install` is the command that helps, which
+    `lead` introduces.
+    """
+
+    kind: str
+    missing: str
+    found: str
+    lead: str
+    install: str = ""
+
+    def error(self) -> RuntimeError:
+        """The error to raise."""
+        text = f"Cannot start the {self.kind!r} device: {self.missing}.\n  {self.found}\n  {self.lead}"
+        error = RuntimeError(f"{text}:\n    {self.install}" if self.install else text)
+        error.__dict__["unavailable"] = self
+        return error
+
+
+def missing_dependency(kind: str, error: Exception) -> RuntimeError:
+    """The error for a device whose Python packages or runtime are not there, as `error` says; raise it from that."""
+    return _from_extra(kind, "missing dependency", error)
+
+
+def missing_compiler(kind: str, error: Exception) -> RuntimeError:
+    """The error for a device whose compiler is not there, as `error` says; raise it from that."""
+    return _from_extra(kind, f"missing {NEEDS[kind].compiler}", error)
+
+
+def missing_driver(kind: str, error: Exception) -> RuntimeError:
+    """The error for a device whose driver is not there, as `error` says; raise it from that."""
+    lead = f"Requires {NEEDS[kind].words}; the driver comes with the system"
+    return Unavailable(kind, "missing driver", _first_line(error), lead, NEEDS[kind].driver).error()
+
+
+def failing_driver(kind: str, error: Exception) -> RuntimeError:
+    """The error for a kind whose driver is there and does not start, as `error` says; raise it from that."""
+    lead = f"Requires {NEEDS[kind].words}; to see whether the driver works elsewhere"
+    return Unavailable(kind, "its driver fails", _first_line(error), lead, NEEDS[kind].look).error()
+
+
+def forked(kind: str, error: Exception) -> RuntimeError:
+    """The error for a kind that does not work in this process because it was forked, as `error` says; raise it from that."""
+    lead = 'Start processes with multiprocessing\'s method "spawn".'
+    return Unavailable(kind, "it was used before this process was forked", _first_line(error), lead).error()
+
+
+def no_device(kind: str, found: str) -> RuntimeError:
+    """The error for a kind whose driver works and, as `found` says in words, sees no device."""
+    lead = f"Requires {NEEDS[kind].words}; to see what the driver sees"
+    return Unavailable(kind, "no device", found, lead, NEEDS[kind].look).error()
+
+
+def no_backend(kind: str, label: str) -> RuntimeError:
+    """The error for a kind that this version of Tack cannot start, whatever is installed."""
+    found = "Whatever is installed for it, nothing here uses it"
+    return Unavailable(kind, f"this version of Tack has no {label} backend yet", found, "Use tack.device('cpu').").error()
+
+
+def _from_extra(kind: str, missing: str, error: Exception) -> RuntimeError:
+    install = f"pip install -e 'packages/tack-core[{kind}]'   (or: uv sync --extra {kind})"
+    return Unavailable(kind, missing, _first_line(error), f"Requires {NEEDS[kind].words}; in a clone", install).error()
+
+
+def _first_line(error: Exception) -> str:
+    """What an error says, without the list of places that loaders add."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def dtype_names(dtypes: tuple[ScalarType, ...]) -> str:
@@ -134,11 +223,12 @@ def require_iterations(capabilities: Capabilities, count: int, *, kernel: str) -
 class Backend:
     """Compiles and runs kernels on one device. A subclass sets `capabilities` and `_cache` (from `new_kernel_cache()`).
 
-    `code_modes` are the kinds of generated code that `code` can show.
+    `code_modes` are the kinds of generated code that `code` can show; `has_native_calls` says whether `native` gives anything.
     """
 
     capabilities: Capabilities
     code_modes: tuple[str, ...] = ("source",)
+    has_native_calls: bool = False
     _cache: Any
 
     @property
@@ -214,8 +304,9 @@ class Backend:
         """The generated code of a variant, in one of `code_modes`."""
         raise NotImplementedError
 
-    def synchronize(self) -> None:
-        """Wait for every queued launch. A backend whose calls return when the kernel has finished has nothing to wait for."""
+    def reduce(self, array: Any, name: str) -> Any:
+        """The "sum", "min" or "max" of an array's elements, computed on the device; None where the host shall do it."""
+        return None
 
     def properties(self) -> dict[str, Any]:
         """Facts about the device: `name`, `memory` (bytes), `compute_units` and `limits` (a dict)."""

@@ -6,8 +6,9 @@ Knows NumPy and nothing of devices, kernels or dtypes of the language.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tack.errors import fail
 
 __all__ = ["HOST", "HostMemory", "NumpyBuffer", "view_of_pointer"]
 
+T = TypeVar("T")
 Host = np.ndarray[Any, np.dtype[Any]]
 
 _ALIGNMENT = 64  # a cache line, and the widest vector
@@ -71,16 +73,25 @@ class NumpyBuffer:
         self.host[position] = value
 
     def fill(self, value: Any) -> None:
-        """Store one number of the same dtype everywhere."""
-        self.host.fill(value)
+        """Store one element everywhere, a number or components of the same dtype."""
+        np.copyto(self.host, value)
 
-    def export_dlpack(self, array: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    def copy_from(self, source: NumpyBuffer) -> None:
+        """Store the elements of another buffer of the same dtype and shape, which may overlap this one."""
+        np.copyto(self.host, source.host)
+
+    def export_dlpack(self, array: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
         """A DLPack capsule over `array`'s storage, which it keeps alive.
 
         The capsule is NumPy's: its deleter is C code, which also works while an exception is in flight, on a thread that Python
         does not know, and after the interpreter has ended.
         """
+        if stream is not None:
+            raise BufferError("__dlpack__: host memory has no streams; pass stream=None")
         return np.asarray(array).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def cuda_array_interface(self) -> None:
+        """Host memory has none."""
 
     def export_memory(self) -> Any:
         """Host memory has no handle to export."""
@@ -105,6 +116,21 @@ class HostMemory:
     def zeros(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NumpyBuffer:
         """The same, holding zeros; the system may hand out the pages on first use."""
         return self._allocate(np.zeros, dtype, shape)
+
+    def texture(self, extents: tuple[int, int, int], nearest: bool) -> NumpyBuffer:
+        """Storage for the texels of a texture, f32 in a row."""
+        return self.empty(np.dtype(np.float32), (prod(extents),))
+
+    def wrap(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], writable: bool, owner: Any) -> NumpyBuffer:
+        """A buffer over memory that somebody else has allocated and `owner` keeps."""
+        return NumpyBuffer(view_of_pointer(address, dtype, shape, writable, owner), address, writable)
+
+    def wait(self) -> None:
+        """Nothing is queued."""
+
+    def run(self, call: Callable[[], T]) -> T:
+        """What `call` returns: any thread may use host memory."""
+        return call()
 
     def _allocate(self, make: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NumpyBuffer:
         nbytes = prod(shape) * dtype.itemsize

@@ -207,7 +207,6 @@ def _function(value: Any) -> Func | None:
 # ---------------------------------------------------------------------------------------------------------- Tack itself
 
 _FORMAT = 1  # of entries; the code that reads and writes them is part of the fingerprint, too
-_PACKAGES = ("tack", "tack_sim")
 
 
 def tack_version() -> str:
@@ -217,12 +216,11 @@ def tack_version() -> str:
     """
     found = sha256(f"tack {_FORMAT} python {sys.version_info[0]}.{sys.version_info[1]} {sys.byteorder}".encode())
     try:
-        for name in _PACKAGES:
-            spec = find_spec(name)
-            folders = None if spec is None else spec.submodule_search_locations
-            for folder in folders or ():
-                for part in _code(Path(folder)):
-                    found.update(part)
+        spec = find_spec("tack")
+        folders = None if spec is None else spec.submodule_search_locations
+        for folder in folders or ():
+            for part in _code(Path(folder)):
+                found.update(part)
     except Exception:  # nobody can say what code this is, as without `__spec__`: what other processes have stored is not for it
         found.update(os.urandom(16))
     return found.hexdigest()

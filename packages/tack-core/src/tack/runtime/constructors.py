@@ -24,7 +24,7 @@ from tack.lang.host_values import (
     unsupported_dtype,
 )
 from tack.runtime.buffers import HOST, NumpyBuffer, view_of_pointer
-from tack.runtime.device import Device
+from tack.runtime.device import Device, spaces
 from tack.runtime.dlpack_capsule import Capsule, request_capsule
 
 __all__ = [
@@ -46,7 +46,7 @@ def array(obj: Any, dtype: Any = None, device: _Spec = None) -> Array:
     if isinstance(obj, Array):
         values, plain = obj._values(), False
         wanted = wanted or obj.dtype
-    elif hasattr(obj, "__dlpack__") and not hasattr(obj, "__array__"):
+    elif hasattr(obj, "__dlpack__") and (not hasattr(obj, "__array__") or not _on_host(obj)):
         values, plain = from_dlpack(obj)._values(), False
     else:
         values, plain = read_values(obj)
@@ -108,10 +108,7 @@ def _zeros(shape: tuple[int, ...], dtype: ElementType, target: Device) -> Array:
 def _full(shape: tuple[int, ...], value: Any, dtype: ElementType, target: Device) -> Array:
     element = exact_element(value, dtype)
     made = _empty(shape, dtype, target)
-    if dtype.shape:
-        made.fill(element)
-    else:
-        made._buffer.fill(element)
+    made._buffer.fill(element)
     return made
 
 
@@ -217,15 +214,19 @@ def _joined(parts: list[Array], shape: tuple[int, ...], target: Device) -> Array
     flat = made.ravel()._buffer
     done = 0
     for part in parts:
-        flat.sliced(done, done + part.size).write(part._values().reshape(-1, *part.dtype.shape))
+        rows = flat.sliced(done, done + part.size)
+        if part.device.memory is target.memory:
+            rows.copy_from(part.ravel()._buffer)
+        else:
+            rows.write(part._values().reshape(-1, *part.dtype.shape))
         done += part.size
     return made
 
 
 def memory_space(ptr: int) -> str:
-    """Which kind of device the memory at an address belongs to: "cpu" in this version, which has no other devices."""
-    _address(ptr)
-    return "cpu"
+    """Which kind of memory is at an address: "cpu", or what a GPU can use: "cuda", "cuda_pinned" (the host's, which the GPU
+    reads, too) or "cuda_managed" (which moves between them)."""
+    return spaces(_address(ptr))[0]
 
 
 def _address(ptr: Any) -> int:
@@ -239,13 +240,27 @@ def array_from_ptr(ptr: int, dtype: Any, shape: Any, writable: bool = False, dev
     """An array over memory that somebody else owns, without copying: C-contiguous elements of `dtype` from the address `ptr`.
 
     `owner` is kept alive as long as the array or a view of it. The memory must stay valid; a null pointer is `ValueError`,
-    except for arrays without elements.
+    except for arrays without elements. Memory of a GPU gives an array on that device, other memory one on the CPU; a `device`
+    that cannot use it is `ValueError`. Launches that use the array complete before they return.
     """
     wanted, extents, address = element_type(dtype), shape_tuple(shape), _address(ptr)
     if not address and 0 not in extents:
         raise fail(ValueError, "array_from_ptr: the address is null")
-    host = view_of_pointer(address, wanted.numpy, (*extents, *wanted.shape), writable, owner)
-    return Array(NumpyBuffer(host, address, writable), wanted, extents, _host_device(device))
+    space, home = spaces(address) if address else ("cpu", None)
+    target = _host_device(device) if home is None else _device_for(space, home, device)
+    buffer = target.memory.wrap(address, wanted.numpy, (*extents, *wanted.shape), writable, owner)
+    return Array(buffer, wanted, extents, target)
+
+
+def _device_for(space: str, home: Device, device: _Spec) -> Device:
+    """The device for an array over memory of a GPU, its `home`: that, or the CPU, which can address some of it."""
+    hosted = space.endswith(("_pinned", "_managed"))
+    wanted = Device.of(device) if device is not None else None
+    if wanted is None:
+        return Device.of("cpu") if space.endswith("_pinned") else home
+    if wanted.memory is home.memory or (hosted and wanted.memory is HOST):
+        return wanted
+    raise fail(ValueError, f"memory of {home} ({space}) cannot be used on {wanted}", remedy="Copy it: a.to_device(d).")
 
 
 def _host_device(device: _Spec) -> Device:
@@ -273,21 +288,49 @@ def from_dlpack(obj: Any, copy: bool | None = None, device: _Spec = None) -> Arr
         raise fail(TypeError, f"from_dlpack: copy is {copy!r}", remedy="Pass copy=None, copy=True or copy=False.")
     capsule = request_capsule(obj, copy)
     dtype = _dlpack_dtype(capsule)
-    kind, index = capsule.device
-    if kind not in _HOST_TYPES:
-        if kind not in _DEVICE_TYPES:
-            raise BufferError(f"from_dlpack: memory on a device of DLPack's type {kind} is not supported")
-        Device.of(_DEVICE_TYPES[kind] if kind == 8 else f"{_DEVICE_TYPES[kind]}:{index}")  # says why it cannot start
-    target = Device.of(device) if device is not None else _host_device(None)
-    must = not capsule.contiguous or target.memory is not HOST
+    home = _home(capsule.device)
+    target = Device.of(device) if device is not None else _host_device(None) if home is None else home
+    held = HOST if home is None else home.memory
+    must = not capsule.contiguous or target.memory is not held
     if must and copy is False:
         why = f"memory for {target}" if capsule.contiguous else "strided memory"
         raise BufferError(f"from_dlpack: {why} needs a copy; pass copy=None or copy=True")
     strides = None if capsule.contiguous else tuple(s * dtype.itemsize for s in capsule.strides or ())
-    host = view_of_pointer(capsule.pointer, dtype.numpy, capsule.shape, not capsule.read_only, capsule.take(), strides)
-    if copy or must:
-        return Array._new(host, dtype, target)
-    return Array(NumpyBuffer(host, capsule.pointer, not capsule.read_only), dtype, capsule.shape, target)
+    writable = not capsule.read_only
+    if home is None:
+        host = view_of_pointer(capsule.pointer, dtype.numpy, capsule.shape, writable, capsule.take(), strides)
+        if copy or must:
+            return Array._new(host, dtype, target)
+        return Array(NumpyBuffer(host, capsule.pointer, writable), dtype, capsule.shape, target)
+    if strides is not None:
+        return Array._new(_gathered(capsule, dtype, home, strides), dtype, target)
+    buffer = home.memory.wrap(capsule.pointer, dtype.numpy, capsule.shape, writable, capsule.take())
+    wrapped = Array(buffer, dtype, capsule.shape, home)
+    return wrapped.copy() if copy and not must else wrapped.to_device(target)
+
+
+def _on_host(producer: Any) -> bool:
+    where = getattr(producer, "__dlpack_device__", None)
+    return where is None or where()[0] in _HOST_TYPES
+
+
+def _home(where: tuple[int, int]) -> Device | None:
+    """The device whose memory DLPack's (type, number) names; None for memory that the host can address."""
+    kind, index = where
+    if kind in _HOST_TYPES:
+        return None
+    if kind not in _DEVICE_TYPES:
+        raise BufferError(f"from_dlpack: memory on a device of DLPack's type {kind} is not supported")
+    return Device.of(_DEVICE_TYPES[kind] if kind == 8 else f"{_DEVICE_TYPES[kind]}:{index}")  # says why it cannot start
+
+
+def _gathered(capsule: Capsule, dtype: ScalarType, home: Device, strides: tuple[int, ...]) -> Any:
+    """The elements of strided memory of a GPU, on the host: the range that they span is copied in one piece."""
+    reach = [(extent - 1) * stride for extent, stride in zip(capsule.shape, strides, strict=True)]
+    first, last = (sum(f(0, each) for each in reach) for f in (min, max))
+    start, nbytes = capsule.pointer + first, last - first + dtype.itemsize
+    span = home.memory.wrap(start, np.dtype(np.uint8), (nbytes,), False, capsule.take()).read()
+    return np.ndarray(capsule.shape, dtype.numpy, span, -first, strides).copy()
 
 
 def _dlpack_dtype(capsule: Capsule) -> ScalarType:

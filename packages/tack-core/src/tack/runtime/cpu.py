@@ -21,12 +21,12 @@ from tack.runtime.cpu_pool import Pool
 from tack.runtime.cpu_topology import default_threads
 from tack.runtime.kernel_utils import KernelVariant, new_kernel_cache, resolve_variant
 
-__all__ = ["CpuBackend"]
+__all__ = ["CAPABILITIES", "DEPENDS", "CpuBackend", "describe"]
 
 # Calls whose written arrays overlap no other array run a variant of their own, which promises that to LLVM.
 _SPECIALIZE_DISJOINT = True
 
-_CAPABILITIES = Capabilities(
+CAPABILITIES = Capabilities(
     label="CPU",
     supported_dtypes=DTYPES,
     supported_atomic_dtypes=DTYPES,
@@ -34,6 +34,8 @@ _CAPABILITIES = Capabilities(
     exact_sqrt=True,
     f32_denormals=True,
 )
+# What a device may answer otherwise when it starts, and on what that depends.
+DEPENDS = {"fma": "where the processor has instructions for it"}
 
 
 class CpuBackend(Backend):
@@ -43,9 +45,10 @@ class CpuBackend(Backend):
     """
 
     code_modes = ("source", "optimized", "asm")
+    has_native_calls = True
 
     def __init__(self, num_threads: int | None = None) -> None:
-        self.capabilities = replace(_CAPABILITIES, fma=_has_fma())
+        self.capabilities = replace(CAPABILITIES, fma=_has_fma())
         self._cache = new_kernel_cache()
         settings.CPU_POOL.read()  # refuses what it does not take; what it takes is the pool there is
         self.pool = Pool(num_threads or settings.CPU_THREADS.read() or default_threads())
@@ -114,13 +117,24 @@ class CpuBackend(Backend):
         }
 
 
+def describe() -> str:
+    """The processor, LLVM's version and the number of threads, in words. `RuntimeError` without llvmlite."""
+    try:
+        from llvmlite import binding
+    except (ImportError, OSError) as error:
+        raise missing_dependency("cpu", error) from error
+    threads = settings.CPU_THREADS.read() or default_threads()
+    version = ".".join(map(str, binding.llvm_version_info))
+    return f"{binding.get_host_cpu_name()}, {threads} thread{'s' * (threads > 1)}, LLVM {version}"
+
+
 def _has_fma() -> bool:
     try:
         from tack.runtime.cpu_jit import has_fma
 
         return has_fma()
     except ImportError as error:
-        raise missing_dependency("cpu", "llvmlite", error) from error
+        raise missing_dependency("cpu", error) from error
 
 
 def _memory() -> int | None:

@@ -24,26 +24,35 @@ from tack.runtime.buffers import HOST
 if TYPE_CHECKING:
     from tack.runtime.backend import Backend
 
-__all__ = ["Device", "DeviceKind", "device", "device_count", "get_default_device", "set_default_device", "started_devices"]
+__all__ = [
+    "Device", "DeviceKind", "device", "device_count", "get_default_device", "memories", "set_default_device", "spaces",
+    "started_devices",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceKind:
-    """One row of the table. `probe` raises when the binding or runtime is missing, which `requires` names in words.
+    """One row of the table; what the kind needs stands in `backend.NEEDS`. `probe` raises one of its errors,
+    `ImportError` or `OSError` when something is missing.
 
     `options` maps an option to the function that checks its value. `start` makes the backend of a device with an index and
-    options, `memory` its memory; both are None while this version has no backend of the kind. `count` counts devices.
+    options, `memory` its memory; both are None while this version has no backend of the kind. `count` counts devices. `describe`
+    says in words what the device with an index is, without starting it; it raises what `probe` raises. `current` is the index of
+    the device that this thread uses already, else 0. `space` says which kind of the device's memory is at an address, in
+    the words of `tack.memory_space`, and on which device; None for other memory.
     """
 
     name: str
     label: str
-    requires: str = ""
     numbered: bool = False
     options: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict[str, Callable[[Any], Any]])
     probe: Callable[[], object] = lambda: None
     count: Callable[[], int] = lambda: 0
     start: Callable[..., Backend] | None = None
     memory: Callable[[int], Memory] | None = None
+    describe: Callable[[int], str] = lambda index: ""
+    current: Callable[[], int] = lambda: 0
+    space: Callable[[int], tuple[str, int] | None] = lambda address: None
 
 
 def _module(name: str) -> Callable[[], object]:
@@ -61,6 +70,16 @@ def _library(name: str) -> Callable[[], object]:
     return load
 
 
+def _with_backend(name: str, label: str, module: str) -> DeviceKind:
+    """A numbered kind of which the backend's module in this package says all else; it is imported when first asked."""
+
+    def later(name: str) -> Callable[..., Any]:
+        return lambda *args: getattr(importlib.import_module(f"tack.runtime.{module}"), name)(*args)
+
+    said = {name: later(name) for name in ("probe", "count", "start", "memory", "describe", "current")}
+    return DeviceKind(name, label, True, space=later("space"), **said)  # pyright: ignore[reportArgumentType]
+
+
 def _thread_count(value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 1:
         raise fail(ValueError, f"num_threads={value!r}: the number of threads is a whole number of at least 1")
@@ -73,22 +92,24 @@ def _start_cpu(index: int, num_threads: int | None = None) -> Backend:
     return CpuBackend(num_threads=num_threads)
 
 
+def _describe_cpu(index: int) -> str:
+    from tack.runtime.cpu import describe
+
+    return describe()
+
+
 _KINDS = {
     kind.name: kind
     for kind in (
         DeviceKind(
-            "cpu", "CPU", options={"num_threads": _thread_count}, count=lambda: 1, start=_start_cpu, memory=lambda index: HOST
+            "cpu", "CPU", options={"num_threads": _thread_count}, count=lambda: 1, start=_start_cpu, memory=lambda index: HOST,
+            describe=_describe_cpu,
         ),
+        DeviceKind("metal", "Metal", probe=_module("Metal")),
+        _with_backend("cuda", "CUDA", "cuda_backend"),
+        DeviceKind("hip", "HIP", True, probe=_module("hip")),
         DeviceKind(
-            "metal", "Metal", "a Mac with Apple silicon, plus pyobjc-framework-Metal", probe=_module("Metal")
-        ),
-        DeviceKind(
-            "cuda", "CUDA", "an NVIDIA GPU with its driver, plus cuda-python>=13.2 and NVRTC 13", True,
-            probe=_module("cuda.bindings"),
-        ),
-        DeviceKind("hip", "HIP", "an AMD GPU with ROCm, plus hip-python", True, probe=_module("hip")),
-        DeviceKind(
-            "level_zero", "Level Zero", "an Intel GPU with the Level Zero runtime and libocloc", True,
+            "level_zero", "Level Zero", True,
             options={"external_context": lambda value: value}, probe=_library("ze_loader"),
         ),
     )
@@ -111,6 +132,8 @@ class Device:
         self.index = index
         self.memory = kind.memory(index)
         self._options = dict(options)
+        with _lock:
+            _made.add(self)
 
     def __getattr__(self, name: str) -> Any:
         # The slot `_backend` is empty until a kernel, or `properties`, first needs it; then it is a plain load.
@@ -138,9 +161,12 @@ class Device:
         return self._backend.properties()
 
     def synchronize(self) -> None:
-        """Wait for all launches queued on the device. CPU kernels have finished when their call returns."""
-        if self in _started:
-            self._backend.synchronize()
+        """Wait for all work queued on the device. CPU kernels have finished when their call returns."""
+        self.memory.run(self.memory.wait)
+
+    def reduce(self, array: Any, name: str) -> Any:
+        """Internal: the "sum", "min" or "max" of an array's elements; None where the host shall compute it."""
+        return self._backend.reduce(array, name)
 
     def __enter__(self) -> Device:
         _active.stack.append(self)
@@ -178,15 +204,18 @@ class _Active(threading.local):
 _active = _Active()
 _lock = hold_over_fork(1, threading.RLock())
 _devices: dict[tuple[str, int], Device] = {}  # the devices without options
+_made: weakref.WeakSet[Device] = weakref.WeakSet()
 _started: weakref.WeakSet[Device] = weakref.WeakSet()  # those whose backend exists
 _default: Device | None = None
+_simulated: set[str] = set()  # the kinds under whose binding a simulated driver stands
 
 
 def device(spec: str = "cpu", **options: Any) -> Device:
     """The device for a spec: "cpu", "metal", "cuda", "hip", "level_zero", and numbered ones such as "cuda:1".
 
     Without options the same device each time; with options (`num_threads=` >= 1 on the CPU) a new one, with kernels of its own.
-    An unknown spec or option is `ValueError`; a missing binding or runtime is `RuntimeError`.
+    A bare "cuda" is the GPU that this thread uses already, else the first. An unknown spec or option and a number that no device
+    has are `ValueError`; a missing binding or runtime is `RuntimeError`.
     """
     kind, index = _parse(spec)
     checked: dict[str, Any] = {}
@@ -195,18 +224,31 @@ def device(spec: str = "cpu", **options: Any) -> Device:
             accepted = ", ".join(f"{option}=" for option in kind.options) or "none"
             raise fail(ValueError, f"the {kind.name!r} device has no option {name!r}", remedy=f"Options: {accepted}.")
         checked[name] = kind.options[name](value)
-    if checked:
-        _check_startable(kind)
-        return Device(kind, index, checked)
-    found = _devices.get((kind.name, index))
+    if index is None:
+        if kind.numbered and not any(name == kind.name for name, _ in tuple(_devices)):
+            _check_startable(kind)
+        index = kind.current()
+    found = None if checked else _devices.get((kind.name, index))
     if found is None:
         _check_startable(kind)
+        _check_number(kind, index)
+        made = Device(kind, index, checked)
+        if checked:
+            return made
         with _lock:
-            found = _devices.setdefault((kind.name, index), Device(kind, index, {}))
+            found = _devices.setdefault((kind.name, index), made)
     return found
 
 
-def _parse(spec: Any) -> tuple[DeviceKind, int]:
+def _check_number(kind: DeviceKind, index: int) -> None:
+    count = kind.count()
+    if index >= count:
+        words = f"device '{kind.name}:{index}' is not there: device_count({kind.name!r}) is {count}"
+        remedy = f'Devices: "{kind.name}:0"' + (f' to "{kind.name}:{count - 1}".' if count > 1 else ".")
+        raise fail(ValueError, words, remedy=remedy if count else "")
+
+
+def _parse(spec: Any) -> tuple[DeviceKind, int | None]:
     name, colon, number = spec.partition(":") if isinstance(spec, str) else ("", "", "")
     kind = _KINDS.get(name)
     numeral = number.isascii() and number.isdigit()
@@ -214,22 +256,37 @@ def _parse(spec: Any) -> tuple[DeviceKind, int]:
         numbered = " or ".join(f'"{k.name}:1"' for k in _KINDS.values() if k.numbered)
         accepted = ", ".join(f'"{k}"' for k in _KINDS)
         raise fail(ValueError, f"unknown device {spec!r}", remedy=f"Devices: {accepted}; numbered ones are written {numbered}.")
-    return kind, int(number or 0)
+    return kind, int(number) if number else None
 
 
 def _check_startable(kind: DeviceKind) -> None:
     """Raise `RuntimeError` when a device of this kind cannot start here."""
+    from tack.runtime import backend  # with the first device that is asked for, not with `import tack`
+
+    _simulate(kind)
     try:
         kind.probe()
     except (ImportError, OSError) as error:
-        from tack.runtime.backend import missing_dependency  # with the first refusal, not with `import tack`
-
-        raise missing_dependency(kind.name, kind.requires, error) from error
+        raise backend.missing_dependency(kind.name, error) from error
     if kind.start is None:
-        raise RuntimeError(
-            f"Cannot start the {kind.name!r} device: this version of Tack has no {kind.label} backend yet.\n"
-            "  Its dependency is installed, but nothing here uses it. Use tack.device('cpu')."
-        )
+        raise backend.no_backend(kind.name, kind.label)
+
+
+def _simulate(kind: DeviceKind) -> None:
+    """Puts a simulated driver under the binding of a kind that `TACK_SIMULATE` names, before the binding is first imported."""
+    if kind.name not in settings.SIMULATE.read() or kind.name in _simulated:
+        return
+    with _lock:
+        if kind.name not in _simulated:
+            try:
+                importlib.import_module("tack_sim").install(kind.name)
+            except (ImportError, ValueError) as error:  # it is not there, or has no such kind
+                lead = f"TACK_SIMULATE asks for {kind.name!r}, which requires tack-sim; in a clone"
+                from tack.runtime.backend import Unavailable
+
+                missing = Unavailable(kind.name, "missing simulator", str(error), lead, "pip install -e packages/tack-sim")
+                raise missing.error() from error
+            _simulated.add(kind.name)
 
 
 def device_count(kind: str = "cpu") -> int:
@@ -237,6 +294,7 @@ def device_count(kind: str = "cpu") -> int:
     row, _ = _parse(kind)
     if row.name != kind:
         raise fail(ValueError, f"device_count takes a kind, not {kind!r}", remedy=f"Write device_count({row.name!r}).")
+    _simulate(row)
     return row.count()
 
 
@@ -282,3 +340,21 @@ def started_devices() -> list[Device]:
     """The devices whose backend exists: those that may have launches to wait for."""
     with _lock:
         return list(_started)
+
+
+def memories() -> list[Memory]:
+    """The memories of all devices that have been made: where there may be work to wait for."""
+    with _lock:
+        return list({id(each.memory): each.memory for each in _made}.values())
+
+
+def spaces(address: int) -> tuple[str, Device | None]:
+    """Which kind of memory is at an address, in the words of `tack.memory_space`, and the device that it belongs to.
+
+    "cpu" and None for other memory. Starts no driver: who has memory of a device has started that.
+    """
+    for kind in _KINDS.values():
+        found = kind.space(address)
+        if found is not None:
+            return found[0], device(f"{kind.name}:{found[1]}")
+    return "cpu", None

@@ -33,7 +33,8 @@ def launch(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any
 
     Whatever is wrong is raised before anything runs.
     """
-    backend = get_default_device()._backend
+    default = get_default_device()
+    backend = default._backend
     if not kwargs:
         if kernel.native is not None:  # something about the call has kept the native entry from serving it
             native_entry.describe_arrays(args)
@@ -46,10 +47,35 @@ def launch(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any
             result = backend.launch(hit.variant, hit.args)
             quicken(serial, kernel, hit, backend)
             return result
+        result = _launch_elsewhere(default, kernel, args)
+        if result is not MISS:
+            return result
     native_entry.check_setting()
     call = describe_call(kernel.param_names, kernel.bind(args, kwargs))
     backend = device_of_call(kernel, call)._backend
     return backend.launch(backend.resolve(kernel, call), call.args)
+
+
+def _launch_elsewhere(default: Device, kernel: Any, args: tuple[Any, ...]) -> Any:
+    """A call like one before whose first array is on a device that shares no memory with the default one; MISS for others."""
+    for arg in args:
+        if type(arg) is Array or type(arg) is Texture3D:
+            break
+    else:
+        return MISS
+    if arg.device.memory is default.memory:
+        return MISS
+    backend = arg.device._backend
+    serial = backend._cache.serial
+    result = kernel.quick_call(serial, args)
+    if result is not MISS:
+        return result
+    hit = _fast_resolve(serial, kernel, args)
+    if hit is None:
+        return MISS
+    result = backend.launch(hit.variant, hit.args)
+    quicken(serial, kernel, hit, backend)
+    return result
 
 
 def launch_checked(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

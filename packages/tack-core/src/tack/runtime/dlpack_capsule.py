@@ -8,10 +8,11 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-__all__ = ["DLPACK_VERSION", "Capsule", "request_capsule"]
+__all__ = ["DLPACK_VERSION", "Capsule", "request_capsule", "set_device"]
 
 DLPACK_VERSION = (1, 0)
-_READ_ONLY = 1  # bit of DLManagedTensorVersioned.flags
+_READ_ONLY, _COPIED = 1, 2  # bits of DLManagedTensorVersioned.flags
+_CUDA, _LEGACY_STREAM = 2, 1
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
@@ -121,15 +122,29 @@ class Capsule:
         return owner
 
 
+def set_device(capsule: Any, device: tuple[int, int], *, copied: bool) -> None:
+    """Says in an unconsumed capsule where its tensor lives, by DLPack's (type, number), and whether it is a copy."""
+    name, _, structure = next(form for form in _FORMS if _is_valid(capsule, form[0]))
+    managed = structure.from_address(_get_pointer(capsule, name))
+    managed.tensor.device_type, managed.tensor.device_id = device
+    if copied and isinstance(managed, _Versioned):
+        managed.flags |= _COPIED
+
+
 def request_capsule(obj: Any, copy: bool | None) -> Capsule:
-    """Ask a producer for a capsule, of version 1 if it knows that."""
+    """Ask a producer for a capsule, of version 1 if it knows that.
+
+    Memory of a CUDA device is asked for in the order of the legacy default stream, in which Tack uses it.
+    """
     export = getattr(obj, "__dlpack__", None)
     if export is None:
         raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(obj).__name__}")
-    wishes: dict[str, Any] = {"max_version": DLPACK_VERSION}
+    where = getattr(obj, "__dlpack_device__", None)
+    stream = {"stream": _LEGACY_STREAM} if where is not None and int(where()[0]) == _CUDA else {}
+    wishes: dict[str, Any] = {"max_version": DLPACK_VERSION, **stream}
     if copy is False:
         wishes["copy"] = False
     try:
         return Capsule(export(**wishes))
     except TypeError:  # a producer from before version 1 knows no such arguments
-        return Capsule(export())
+        return Capsule(export(**stream))

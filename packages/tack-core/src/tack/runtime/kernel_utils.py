@@ -30,6 +30,7 @@ from tack.runtime.launch_checks import (
     _check_call,
     check_atomic_dtypes,
     check_dtypes,
+    check_f64,
     check_prints,
     check_workgroup_support,
     warn_of_races,
@@ -220,6 +221,7 @@ def _build_variant(
 
 def _compile(backend: Backend, template: IRFunc, facts: CallFacts, args: Sequence[Any]) -> Built:
     func = compile_ir(template, facts)
+    check_f64(backend.capabilities, func)
     targets = atomic_targets(template)
     aligned = tuple((slot, p.type.itemsize) for slot, p in enumerate(facts.params) if p.name in targets and p.type)
     return Built(func, backend.build(func, args), has_collectives(template), aligned)

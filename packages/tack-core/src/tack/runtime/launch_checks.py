@@ -19,7 +19,9 @@ from tack.ir.interpret import check_range
 from tack.ir.interpret_debug import Failed
 from tack.ir.nodes import ERRORS, EXTENTS, LANES, IRFunc, IRParam
 from tack.ir.races import race_pairs
+from tack.ir.types import f64
 from tack.ir.uniformity import check_collectives
+from tack.ir.walk import walk_func
 from tack.lang.array import Array
 from tack.lang.texture import Texture3D
 from tack.runtime.backend import Backend, Capabilities, require, require_atomic_dtype, require_dtype
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
     from tack.runtime.kernel_utils import KernelVariant
 
 __all__ = [
-    "_check_call", "check_atomic_alignment", "check_atomic_dtypes", "check_dtypes", "check_full_workgroups", "check_prints",
-    "check_workgroup_launch",
-    "check_workgroup_support", "check_writable_arrays", "ranges_of_launch", "warn_of_races",
+    "_check_call", "check_atomic_alignment", "check_atomic_dtypes", "check_dtypes", "check_f64", "check_full_workgroups",
+    "check_prints", "check_workgroup_launch", "check_workgroup_support", "check_writable_arrays", "ranges_of_launch",
+    "warn_of_races",
 ]  # fmt: skip
 
 
@@ -64,6 +66,14 @@ def check_prints(backend: Backend, template: IRFunc) -> None:
     """P1: `RuntimeError` for a `print`, run or not, on a device that has none."""
     for node in prints_of(template):
         require(backend.capabilities, "supports_print", kernel=template.name, span=node.span, what="`print`")
+
+
+def check_f64(capabilities: Capabilities, func: IRFunc) -> None:
+    """`RuntimeError` for a 64-bit float that compiled `func` computes with, on a device that has none."""
+    if not capabilities.supports_f64:
+        for node in walk_func(func):
+            if getattr(node, "type", None) is f64:
+                require(capabilities, "supports_f64", kernel=func.name, span=getattr(node, "span", None))
 
 
 def check_workgroup_support(capabilities: Capabilities, template: IRFunc, kind: type[Exception] = RuntimeError) -> None:

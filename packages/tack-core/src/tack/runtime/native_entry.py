@@ -315,7 +315,7 @@ class NativeKernel:
 
 def add(kernel: Any, serial: int, warm: WarmCall, variant: Any, backend: Backend, args: Sequence[Any]) -> None:
     """From now on calls like `warm` launch `variant` natively, if they can. `args` are such a call's, with objects expanded."""
-    made = entry() if warm.kinds else None
+    made = entry() if warm.kinds and backend.has_native_calls else None
     if made is None:
         return
     native = kernel.native

@@ -7,7 +7,6 @@ from typing import Any
 from tack.ir.types import f32
 from tack.lang.array import Array
 from tack.lang.texture import Texture3D, checked_source, extents_of
-from tack.runtime.constructors import empty
 from tack.runtime.device import Device
 
 __all__ = ["texture3d"]
@@ -25,6 +24,8 @@ def texture3d(array: Any, shape: Any = None, interp: str = "linear", device: Dev
     source = checked_source(array, interp)
     extents = extents_of(source, shape)
     where = source.device if device is None and isinstance(source, Array) else device
-    made = Texture3D(source, empty(source.size, f32, where), extents, interp)
+    target = Device.of(where)
+    texels = Array(target.memory.texture(extents, interp == "nearest"), f32, (source.size,), target)
+    made = Texture3D(source, texels, extents, interp)
     made.update()
     return made

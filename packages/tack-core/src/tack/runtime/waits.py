@@ -1,16 +1,16 @@
-"""Waiting for queued launches, from plain and from asynchronous programs. Knows devices, nothing of kernels or arrays."""
+"""Waiting for queued work, from plain and from asynchronous programs. Knows devices' memories, nothing of kernels or arrays."""
 
 from __future__ import annotations
 
-from tack.runtime.device import started_devices
+from tack.runtime.device import memories
 
 __all__ = ["sync", "sync_async"]
 
 
 def sync() -> None:
-    """Wait for every device: all launches made before the call have finished when it returns."""
-    for device in started_devices():
-        device.synchronize()
+    """Wait for every device: all launches made before the call have finished when it returns. Any thread may wait."""
+    for memory in memories():
+        memory.run(memory.wait)
 
 
 async def sync_async() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import textwrap
-from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from tack.lang.kernel import Kernel
@@ -38,8 +38,9 @@ def kernel_from(text: str, **names: Any) -> Kernel:
     return only
 
 
-def group_kernel(groups: Sequence[Group]) -> Kernel:
-    """A kernel that computes all cells of these groups: arrays of operands, then one array of results for each cell.
+@cache
+def group_kernel(groups: tuple[Group, ...]) -> Kernel:
+    """A kernel, the same each time, of all cells of these groups: arrays of operands, then of results, one for each cell.
 
     In group number g operand k is `x<g>_<k>`, and cell number c goes to `y<g>_<c>`.
     """

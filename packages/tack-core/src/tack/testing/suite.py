@@ -15,9 +15,11 @@ from tack.runtime.backend import Capabilities
 from tack.testing.cells import Cell, Group, Refusal, capability_refusals, groups, refusals, stored
 from tack.testing.sources import group_kernel, kernel_from
 from tack.testing.targets import Target
+from tack.testing.values import apart
 
-__all__ = ["Failure", "Report", "run_cells", "run_refusals"]
+__all__ = ["Failure", "Report", "packs", "run_cells", "run_pack", "run_refusals", "with_capabilities"]
 
+Values = np.ndarray[Any, Any]
 _MOST_RESULTS = 40  # arrays of results in one kernel: compiling many small kernels, or few huge ones, takes longer
 
 
@@ -60,9 +62,10 @@ class Report:
 def run_cells(target: Target, *, chosen: Sequence[Group] | None = None) -> Report:
     """All cells (or those of the `chosen` groups) on one target."""
     report = Report(target.name)
-    kept = [_with_capabilities(group, target.capabilities, report) for group in (groups() if chosen is None else chosen)]
-    for pack in _packs([group for group in kept if group.cells]):
-        for group, results in zip(pack, _run(target, pack), strict=True):
+    kept = [with_capabilities(group, target.capabilities, report) for group in (groups() if chosen is None else chosen)]
+    for pack in packs([group for group in kept if group.cells]):
+        operands = [[_column(group, k) for k in range(len(group.operands))] for group in pack]
+        for group, results in zip(pack, run_pack(target, pack, operands), strict=True):
             for cell, got in zip(group.cells, results, strict=True):
                 report.ran[cell.op] += 1
                 failure = _compare(group, cell, got)
@@ -71,7 +74,7 @@ def run_cells(target: Target, *, chosen: Sequence[Group] | None = None) -> Repor
     return report
 
 
-def _with_capabilities(group: Group, capabilities: Capabilities, report: Report) -> Group:
+def with_capabilities(group: Group, capabilities: Capabilities, report: Report) -> Group:
     """The group without the cells that the target cannot run, which are counted."""
     kept: list[Cell] = []
     for cell in group.cells:
@@ -85,44 +88,42 @@ def _with_capabilities(group: Group, capabilities: Capabilities, report: Report)
     return Group(group.operands, group.floating, tuple(kept))
 
 
-def _packs(found: Iterable[Group]) -> list[list[Group]]:
+def packs(found: Iterable[Group]) -> list[list[Group]]:
     """Groups that share a kernel: of one default float, which is the kernel's, and with so many results in all."""
-    packs: list[list[Group]] = []
+    made: list[list[Group]] = []
     room: dict[ScalarType, int] = {}
     last: dict[ScalarType, list[Group]] = {}
     for group in found:
         t, size = group.floating, len(group.cells)
         if room.get(t, 0) < size:
             last[t], room[t] = [], _MOST_RESULTS
-            packs.append(last[t])
+            made.append(last[t])
         last[t].append(group)
         room[t] -= size
-    return packs
+    return made
 
 
-def _run(target: Target, pack: Sequence[Group]) -> list[list[np.ndarray[Any, Any]]]:
-    """The results of each cell, by group."""
-    length = max(len(group.inputs()) for group in pack)
-    args: list[Any] = []
-    for group in pack:
-        for k, t in enumerate(group.operands):
-            args.append(np.resize(_column(group, k), length).astype(t.numpy, copy=False))
+def run_pack(target: Target, pack: Sequence[Group], operands: Sequence[Sequence[Values]]) -> list[list[Values]]:
+    """The results of each cell, by group, for the columns of `operands` of each group, in one launch."""
+    counts = [len(columns[0]) for columns in operands]
+    length = max(counts)
+    args: list[Any] = [np.resize(column, length) for columns in operands for column in columns]
     results = [[np.full(length, 77, stored(cell.result).numpy) for cell in group.cells] for group in pack]
     args += [array for arrays in results for array in arrays]
-    target.run(group_kernel(pack), (*args, length))
-    return [[array[: len(group.inputs())] for array in arrays] for group, arrays in zip(pack, results, strict=True)]
+    target.run(group_kernel(tuple(pack)), (*args, length))
+    return [[array[:count] for array in arrays] for arrays, count in zip(results, counts, strict=True)]
 
 
-def _column(group: Group, k: int) -> np.ndarray[Any, Any]:
+def _column(group: Group, k: int) -> Values:
     return np.array([row[k] for row in group.inputs()], group.operands[k].numpy)
 
 
 @cache
-def _expected(group: Group, cell: Cell) -> np.ndarray[Any, Any]:
+def _expected(group: Group, cell: Cell) -> Values:
     return np.array([cell.value(*row) for row in group.inputs()], stored(cell.result).numpy)
 
 
-def _compare(group: Group, cell: Cell, got: np.ndarray[Any, Any]) -> Failure | None:
+def _compare(group: Group, cell: Cell, got: Values) -> Failure | None:
     expected = _expected(group, cell)
     wrong = np.flatnonzero(~_agree(got, expected, cell.ulp))
     if not len(wrong):
@@ -132,17 +133,15 @@ def _compare(group: Group, cell: Cell, got: np.ndarray[Any, Any]) -> Failure | N
     return Failure(name, group.inputs()[first], got[first].item(), expected[first].item(), len(wrong))
 
 
-def _agree(got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], ulp: float) -> np.ndarray[Any, Any]:
+def _agree(got: Values, expected: Values, ulp: float) -> Values:
     """Where two arrays are equal: NaN is NaN, zeros have signs, and floats may be `ulp` units in the last place apart."""
     if got.dtype.kind != "f":
         return got == expected
     same = (got == expected) & (np.signbit(got) == np.signbit(expected)) | (np.isnan(got) & np.isnan(expected))
     if not ulp:
         return same
-    with np.errstate(all="ignore"):
-        distance = np.abs(got - expected) / np.spacing(np.abs(expected))
-        near = np.isfinite(got) & np.isfinite(expected) & (np.signbit(got) == np.signbit(expected)) & (distance <= ulp)
-    return same | near
+    near = (np.signbit(got) == np.signbit(expected)) & (apart(got, expected) <= ulp)
+    return same | (near & ~np.isnan(got) & ~np.isnan(expected))
 
 
 # ---------------------------------------------------------------------------------------------------------- refusals

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tack.ir.facts import has_collectives
 from tack.ir.interpret import interpret
 from tack.ir.nodes import IRFunc
 from tack.ir.pipeline import CallFacts, compile_ir
@@ -24,7 +25,8 @@ from tack.runtime.backend import Capabilities
 from tack.runtime.constructors import array
 from tack.runtime.cpu_pool import force_fanout
 from tack.runtime.device import Device
-from tack.runtime.launch_checks import check_workgroup_support
+from tack.runtime.kernel_utils import KernelVariant
+from tack.runtime.launch_checks import check_full_workgroups, check_workgroup_support
 from tack.runtime.variant_key import _KeyProbe, arrays_disjoint, shapes_of, store_texture_shapes, typed_params
 
 __all__ = ["DeviceTarget", "FanoutTarget", "InterpreterTarget", "Target", "host_args", "typed", "typed_call"]
@@ -94,6 +96,9 @@ class InterpreterTarget:
         call = _described(kernel, args)
         check_workgroup_support(self.capabilities, kernel.template(call))
         func = typed_call(kernel, call, fma=self.capabilities.fma)
+        launch = KernelVariant(func, None, ())
+        launch.requires_full_workgroups = has_collectives(func)
+        check_full_workgroups(launch, call.args + call.hidden)
         return interpret(func, host_args(kernel, args), reverse=self.reverse)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tack.ir.types import INTS, ScalarType, f64
 
-__all__ = ["combinations", "convert", "edges", "few_edges", "fused", "rounded", "wrap"]
+__all__ = ["apart", "combinations", "convert", "edges", "few_edges", "fused", "rounded", "wrap"]
 
 _POWERS = (7, 8, 15, 16, 24, 31, 32, 53, 63)  # where some type ends, or a float stops holding every integer
 
@@ -78,6 +78,17 @@ def _float_triples(t: ScalarType) -> Iterator[tuple[Any, ...]]:
     for a, b in some:
         for c in (-(a * b), np.nextafter(a * b, kind(0)), kind(1)):
             yield a, b, c
+
+
+def apart(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How many steps from one float to its neighbour lead from `a` to `b`; an infinity is the largest number's neighbour.
+
+    Zeros are no step apart, and NaNs have no meaning here.
+    """
+    word = np.dtype(f"u{a.itemsize}")
+    mask = word.type((1 << (8 * a.itemsize - 1)) - 1)
+    x, y = a.view(word) & mask, b.view(word) & mask
+    return np.where(np.signbit(a) == np.signbit(b), np.maximum(x, y) - np.minimum(x, y), x + y)
 
 
 def wrap(value: int, t: ScalarType) -> int:
