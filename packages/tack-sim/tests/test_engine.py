@@ -284,6 +284,24 @@ extern "C" __global__ void ends(float* o, int n) {
     __syncthreads();  // WAIT
     o[threadIdx.x] = 1;
 }
+extern "C" __global__ void leaves(float* o, int n) {
+    if (threadIdx.x >= n) asm volatile("exit;");
+    __syncthreads();
+    o[threadIdx.x] = 1;
+}
+extern "C" __global__ void agree(int* o, int n) {
+    __shared__ int s;
+    s = threadIdx.x < n ? 7 : 8;  // AGREE
+    __syncthreads();
+    o[threadIdx.x] = s;
+}
+extern "C" __global__ void peeks(int* o, int n, int i, int k) {
+    __shared__ int s[2];
+    if (threadIdx.x < 2) s[threadIdx.x] = 7;
+    __syncthreads();
+    if (threadIdx.x == n) s[i] = 7;  // AGAIN
+    else o[threadIdx.x] = s[k];  // PEEK
+}
 extern "C" __global__ void apart(float* o, int n) {
     if (threadIdx.x < n) {
         o[threadIdx.x] = 2;
@@ -418,6 +436,21 @@ def test_two_lanes_that_write_one_place_are_a_race() -> None:
     assert run(compiled(FAULTY), "same", [np.zeros(1, "i4")], block=1, dynamic_shared=4) is None
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_lanes_that_store_one_value_are_no_race_unless_another_reads_it(reverse: bool) -> None:
+    o = np.zeros(64, "i4")
+    assert run(compiled(FAULTY), "agree", [o, np.int32(64)], block=64, reverse=reverse) is None
+    assert (o == 7).all()
+    found = fault("agree", [o, np.int32(40)], block=64, reverse=reverse)
+    assert (found.kind, found.line) == ("shared memory race", line("AGREE"))
+
+    apart = [o, np.int32(20), np.int32(0), np.int32(1)]
+    assert run(compiled(FAULTY), "peeks", apart, block=64, reverse=reverse) is None
+    found = fault("peeks", [o, np.int32(20), np.int32(1), np.int32(1)], block=64, reverse=reverse)
+    assert found.kind == "shared memory race"
+    assert f"line {line('AGAIN')}" in found.detail and f"line {line('PEEK')}" in found.detail
+
+
 def test_atomics_race_with_plain_reads_but_not_with_volatile_ones() -> None:
     found = fault("mixed", [np.zeros(1, "i4")], block=32)
     assert found.kind == "shared memory race"
@@ -437,6 +470,15 @@ def test_lanes_that_end_before_a_barrier(arch: str) -> None:
     o[:] = 0
     assert run(compiled(FAULTY, arch), "ends", [o, np.int32(40)], block=64, leaving=True) is None
     assert o.sum() == 40
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_lanes_that_end_by_exit_release_those_at_a_barrier(arch: str) -> None:
+    for reverse in (False, True):
+        o = np.zeros(64, "f4")
+        assert run(compiled(FAULTY, arch), "leaves", [o, np.int32(40)], block=64, reverse=reverse) is None
+        assert o.tolist() == [1] * 40 + [0] * 24
+    assert fault("ends", [o, np.int32(40)], arch, block=64).kind == "barrier divergence"  # by `return`
 
 
 def test_lanes_at_different_barriers() -> None:

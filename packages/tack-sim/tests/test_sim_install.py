@@ -161,19 +161,38 @@ except KeyboardInterrupt:
     assert out.strip() == "interrupted"
 
 
-def test_a_bare_install_takes_what_is_there_and_options_have_types():
+def test_a_bare_install_takes_what_is_there():
+    """A program chooses options, then what it calls installs by itself."""
     run("""
 import tack_sim
-tack_sim.install("cuda", count=3, ptx_version=(9, 0))
+tack_sim.install("cuda", count=3, ptx_version=[9, 0])
 tack_sim.install("cuda")
-for wrong in ({"ptx_version": 78}, {"gpus": 2}, {"max_grid": 5}):
-    try:
-        tack_sim.reset(**wrong)
-    except TypeError as error:
-        assert next(iter(wrong)) in str(error)
-    else:
-        raise AssertionError(wrong)
+try:
+    tack_sim.install("cuda", count=1)
+    raise AssertionError
+except RuntimeError as error:
+    assert "other options" in str(error)
 from cuda.bindings import driver
 driver.cuInit(0)
 assert driver.cuDeviceGetCount()[1] == 3
+tack_sim.reset(ptx_version=None)
 """)
+
+
+def test_an_option_that_cannot_be_is_named_with_what_it_takes():
+    out, _ = run("""
+import tack_sim
+for wrong in ({"ptx_version": 78}, {"gpus": 2}, {"max_grid": 5}, {"compute": "90"}, {"compute": (9, 0.5)}, {"count": "two"},
+              {"count": True}, {"memory": 1e9}, {"driver_version": None}, {"early_exit": 1}, {"attributes": 3},
+              {"attributes": {"WARP_SIZE": "32"}}, {"ptx_version": (7,)}, {"max_grid": (1, 1)}, {"max_grid": (1, 1, 0)},
+              {"max_grid": (2**31, 1, 1)}, {"compute": (9, 0, 0)}, {"count": -1}, {"memory": 0}, {"memory": 1 << 60},
+              {"driver_version": 1 << 31}, {"attributes": {"NOTHING": 1}}, {"attributes": {"WARP_SIZE": 1 << 31}}):
+    ((name, value),) = wrong.items()
+    try:
+        tack_sim.install("cuda", **wrong)
+        print("installed")
+    except (TypeError, ValueError) as error:
+        assert name in str(error) and (name == "gpus" or " takes " in str(error) and repr(value) in str(error)), error
+        print(type(error).__name__)
+""")
+    assert out.split() == ["TypeError"] * 12 + ["ValueError"] * 11

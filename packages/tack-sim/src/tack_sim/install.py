@@ -6,7 +6,7 @@ import atexit
 import contextlib
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,10 @@ from tack_sim.driver_state import Machine, Options
 __all__ = ["check_leaks", "fresh", "install", "reports", "reset", "take_reports"]
 
 _SONAME = "libcuda.so.1"
+_INT = 2**31 - 1  # the driver's functions give these values as C ints
+# The options that are whole numbers, with the least and the greatest; and those that are tuples of them, with the length first.
+_NUMBERS = {"count": (0, 1024), "memory": (1, 1 << 43), "driver_version": (1, _INT)}
+_TUPLES = {"max_grid": (3, 1, _INT), "compute": (2, 0, 1000), "ptx_version": (2, 0, 1000)}
 _machine: list[Machine] = []
 _asked: list[Options] = []  # what `install` or `reset` was given, whatever `fresh` has put in its place
 
@@ -124,21 +128,42 @@ def _leaks(machine: Machine) -> list[str]:
 
 
 def _options(base: Options, changes: Mapping[str, Any]) -> Options:
-    """Options with changes. ValueError or TypeError for values that cannot be."""
-    if unknown := set(changes) - {field.name for field in fields(Options)}:
-        raise TypeError(f"a simulated GPU has no option {', '.join(sorted(unknown))}")
+    """Options with changes. TypeError or ValueError, which name the option and what it takes, for values that cannot be."""
+    for name, value in changes.items():
+        _check_option(name, value)
     made = replace(base, **changes)
-    for name in ("ptx_version", "compute", "max_grid"):
-        value = changes.get(name) or (0,)
-        if not isinstance(value, (tuple, list)) or not all(isinstance(number, int) for number in value):
-            raise TypeError(f"{name} takes whole numbers in a tuple, not {value!r}")
-    if unknown := set(made.attributes) - known_names():
-        raise ValueError(f"no device attributes that can be chosen: {', '.join(sorted(unknown))}")
-    if made.count < 0 or made.memory < 1 or len(made.max_grid) != 3 or min(made.max_grid) < 1 or len(made.compute) != 2:
-        raise ValueError(f"a device cannot be so: {made}")
-    return replace(
-        made, max_grid=tuple(made.max_grid), compute=tuple(made.compute), attributes=MappingProxyType(dict(made.attributes))
-    )
+    tuples = {name: tuple(value) for name in _TUPLES if (value := getattr(made, name)) is not None}
+    return replace(made, **tuples, attributes=MappingProxyType(dict(made.attributes)))
+
+
+def _check_option(name: str, value: Any) -> None:
+    if name in _NUMBERS:
+        least, most = _NUMBERS[name]
+        takes = f"a whole number from {least} to {most}"
+        typed = _are_whole([value])
+        right = typed and least <= value <= most
+    elif name in _TUPLES:
+        length, least, most = _TUPLES[name]
+        takes = f"a tuple of {length} whole numbers from {least} to {most}"
+        typed = isinstance(value, (tuple, list)) and _are_whole(value)
+        right = typed and len(value) == length and least <= min(value) and max(value) <= most
+        if name == "ptx_version" and value is None:
+            return
+    elif name == "attributes":
+        takes = f"a dict of whole numbers of 32 bits by names, which are {', '.join(sorted(known_names()))}"
+        typed = isinstance(value, Mapping) and _are_whole(value.values())
+        right = typed and known_names() >= set(value) and all(abs(number) <= _INT for number in value.values())
+    elif name == "early_exit":
+        takes, typed = "True or False", isinstance(value, bool)
+        right = typed
+    else:
+        raise TypeError(f"a simulated GPU has no option {name!r}: they are {', '.join(f.name for f in fields(Options))}")
+    if not right:
+        raise (ValueError if typed else TypeError)(f"{name} takes {takes}, not {value!r}")
+
+
+def _are_whole(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
 
 
 def _is_loaded() -> bool:
