@@ -1,14 +1,20 @@
-"""The disk cache as users see it: what it holds, emptying it, and bundles for MPI. Loads its machinery when first asked."""
+"""The disk cache as users see it: what it holds, emptying it, and bundles for MPI. Loads when `tack.cache` is first named."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import Any
 
-if TYPE_CHECKING:
-    from tack.runtime.cache_bundle import Bundle
-    from tack.runtime.cache_prune import Removed
-    from tack.runtime.cache_report import Info
+from tack import settings
+from tack.errors import fail
+from tack.runtime import cache_bundle, cache_prune
+from tack.runtime.cache_bundle import Bundle
+from tack.runtime.cache_files import distrust
+from tack.runtime.cache_mode import NOWHERE, folder
+from tack.runtime.cache_prune import Removed
+from tack.runtime.cache_report import Info, survey
+from tack.runtime.cache_store import Store, version
 
 __all__ = ["bundle", "clear", "info", "load_bundle", "prune"]
 
@@ -19,8 +25,6 @@ def info() -> Info:
     The counts of a version are those of its processes that could write to the cache and have ended. `OSError` when the directory
     cannot be read, `ValueError` for a bad `TACK_CACHE`, `TACK_CACHE_DIR` or `TACK_CACHE_SIZE`.
     """
-    from tack.runtime.cache_report import survey
-
     return survey()
 
 
@@ -30,8 +34,6 @@ def clear() -> Removed:
     Files that the cache has not made stay, and so does what this process has loaded. `PermissionError` when the directory or that
     of a version is another user's or others may write to it, `OSError` when something cannot be deleted.
     """
-    from tack.runtime import cache_prune
-
     return cache_prune.clear(_folder())
 
 
@@ -41,9 +43,6 @@ def prune() -> Removed:
     Processes that store entries do so by themselves once an hour. Returns how many entries and bytes were deleted; errors are
     those of `clear`.
     """
-    from tack import settings
-    from tack.runtime import cache_prune
-
     return cache_prune.prune(_folder(), settings.CACHE_SIZE.read())
 
 
@@ -54,10 +53,6 @@ def bundle(path: str | os.PathLike[str] | None = None) -> int:
     an MPI job, looks for it. `RuntimeError` when there is nothing to bundle, `PermissionError` as for `clear`, `OSError` when the
     file cannot be written.
     """
-    from tack.errors import fail
-    from tack.runtime import cache_bundle
-    from tack.runtime.cache_store import Store, version
-
     store = Store(_folder(), version())
     payloads = store.payloads()
     first = next(payloads, None)
@@ -81,8 +76,6 @@ def load_bundle(path: str | os.PathLike[str] | None = None, comm: Any = None) ->
     `FileNotFoundError` when there is none, `ValueError` when it is damaged, `OSError` when it cannot be read. A bundle of another
     version of Tack is ignored, with a `RuntimeWarning` and 0 entries. With `TACK_CACHE=off` what is loaded is not used.
     """
-    from tack.runtime import cache_bundle
-
     found: Any = _read(path) if comm is None or comm.Get_rank() == 0 else None
     if comm is not None:
         found = comm.bcast(found, root=0)
@@ -100,9 +93,6 @@ def load_bundle(path: str | os.PathLike[str] | None = None, comm: Any = None) ->
 
 def _read(path: str | os.PathLike[str] | None) -> tuple[str, bytes] | Exception:
     """The name and the bytes of a bundle, no bytes if it does not fit; or what every rank is to raise, which can be pickled."""
-    from tack.runtime import cache_bundle
-    from tack.runtime.cache_store import version
-
     try:
         name = cache_bundle.bundle_path(_folder(), version()) if path is None else os.fspath(path)
         data = cache_bundle.read_bundle(name, own=path is None)
@@ -115,10 +105,6 @@ def _read(path: str | os.PathLike[str] | None) -> tuple[str, bytes] | Exception:
 
 def _fits(loaded: Bundle, name: str, depth: int) -> bool:
     """Whether a bundle is of this version of Tack; if not, warns at the place so many calls above."""
-    import warnings
-
-    from tack.runtime.cache_store import version
-
     if loaded.fingerprint == version():
         return True
     text = (
@@ -131,10 +117,6 @@ def _fits(loaded: Bundle, name: str, depth: int) -> bool:
 
 def _folder() -> str:
     """The cache directory, if it may be used or is not there."""
-    from tack.errors import fail
-    from tack.runtime.cache_files import distrust
-    from tack.runtime.cache_mode import NOWHERE, folder
-
     path = folder()
     if path is None:
         raise fail(RuntimeError, f"There is no disk cache: {NOWHERE}", remedy="Set TACK_CACHE_DIR to an absolute path.")
