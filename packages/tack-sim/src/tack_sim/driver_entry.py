@@ -8,9 +8,13 @@ from __future__ import annotations
 import _thread
 import ctypes
 import os
+import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from tack_sim.driver_report import CuError, Report, say
@@ -138,12 +142,26 @@ def _guarded(which: Entry, machine: Machine, raw: tuple[Any, ...]) -> int:
 
 def _internal(which: Entry, machine: Machine, error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
-        # Raised here it would be lost, so another thread raises it, which runs when this one has returned to the binding.
-        _thread.start_new_thread(_thread.interrupt_main, ())
+        _thread.start_new_thread(_interrupt_later, (threading.main_thread().ident,))
         return 999
     say(f"internal error in {which.name}:\n{''.join(traceback.format_exception(error)).rstrip()}")
     machine.report(Report("internal error", f"{type(error).__name__}: {error}", 999, which.name))
     return 999
+
+
+def _interrupt_later(thread: Any) -> None:
+    """Interrupts the main thread when it has returned to the binding: an exception inside of a callback is lost."""
+    while _is_inside(sys._current_frames().get(thread)):
+        time.sleep(0.001)
+    _thread.interrupt_main()
+
+
+def _is_inside(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == __file__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def load(kind: Any, address: int) -> Any:
