@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import tack
-from benchmarks import kernels, reference
+from benchmarks import reference
 from benchmarks.timing import Pair, Run, pair
+from tack.testing.throughput import saxpy, spmv, stencil2d, stencil3d
 
 f32 = np.float32
 
@@ -53,7 +54,7 @@ def _saxpy(quick: bool) -> Any:
     out_c = np.zeros(n, f32)
     tx, ty, out = tack.array(x), tack.array(y), tack.zeros(n)
     want = f32(2.5) * x + y
-    return _row(lambda: kernels.saxpy(tx, ty, out, 2.5), "c_saxpy", (x, y), (2.5, n), (out, out_c), (want, 1e-6))
+    return _row(lambda: saxpy(tx, ty, out, 2.5), "c_saxpy", (x, y), (2.5, n), (out, out_c), (want, 1e-6))
 
 
 def _stencil2d(quick: bool) -> Any:
@@ -63,7 +64,7 @@ def _stencil2d(quick: bool) -> Any:
     centre = u[1:-1, 1:-1]
     want[1:-1, 1:-1] = centre + f32(0.125) * (u[1:-1, :-2] + u[1:-1, 2:] + u[:-2, 1:-1] + u[2:, 1:-1] - 4 * centre)
     out_c, tu, out = np.zeros_like(u), tack.array(u), tack.zeros((n, n))
-    return _row(lambda: kernels.stencil2d(tu, out, 0.125), "c_stencil2d", (u,), (0.125, n, n), (out, out_c), (want, 1e-5))
+    return _row(lambda: stencil2d(tu, out, 0.125), "c_stencil2d", (u,), (0.125, n, n), (out, out_c), (want, 1e-5))
 
 
 def _stencil3d(quick: bool) -> Any:
@@ -74,7 +75,7 @@ def _stencil3d(quick: bool) -> Any:
     around = u[low, s, s] + u[high, s, s] + u[s, low, s] + u[s, high, s] + u[s, s, low] + u[s, s, high]
     want[s, s, s] = u[s, s, s] + f32(0.125) * (around - 6 * u[s, s, s])
     out_c, tu, out = np.zeros_like(u), tack.array(u), tack.zeros((n, n, n))
-    return _row(lambda: kernels.stencil3d(tu, out, 0.125), "c_stencil3d", (u,), (0.125, n), (out, out_c), (want, 1e-5))
+    return _row(lambda: stencil3d(tu, out, 0.125), "c_stencil3d", (u,), (0.125, n), (out, out_c), (want, 1e-5))
 
 
 def _spmv(quick: bool) -> Any:
@@ -88,7 +89,7 @@ def _spmv(quick: bool) -> Any:
     out_c = np.zeros(n)
     arrays = [tack.array(a) for a in (p, idx, v, x)]
     out = tack.zeros(n, dtype=tack.f64)
-    return _row(lambda: kernels.spmv(*arrays, out), "c_spmv", (p, idx, v, x), (n,), (out, out_c), (want, 1e-10))
+    return _row(lambda: spmv(*arrays, out), "c_spmv", (p, idx, v, x), (n,), (out, out_c), (want, 1e-10))
 
 
 ROWS = (
@@ -102,11 +103,11 @@ ROWS = (
 def _warm_other_dtype() -> None:
     """Every kernel gets a variant of another dtype first: the rows are measured as in a program with several."""
     x = tack.ones(8, dtype=tack.f64)
-    kernels.saxpy(x, x.copy(), x.copy(), 2.0)
-    kernels.stencil2d(tack.ones((4, 4), dtype=tack.f64), tack.ones((4, 4), dtype=tack.f64), 0.5)
-    kernels.stencil3d(tack.ones((4, 4, 4), dtype=tack.f64), tack.ones((4, 4, 4), dtype=tack.f64), 0.5)
+    saxpy(x, x.copy(), x.copy(), 2.0)
+    stencil2d(tack.ones((4, 4), dtype=tack.f64), tack.ones((4, 4), dtype=tack.f64), 0.5)
+    stencil3d(tack.ones((4, 4, 4), dtype=tack.f64), tack.ones((4, 4, 4), dtype=tack.f64), 0.5)
     p, i = tack.array(np.array([0, 1, 2], np.int64)), tack.array(np.array([0, 1], np.int64))
-    kernels.spmv(p, i, tack.ones(2), tack.ones(2), tack.ones(2))
+    spmv(p, i, tack.ones(2), tack.ones(2), tack.ones(2))
 
 
 def measure(quick: bool) -> list[tuple[str, Pair, float]]:

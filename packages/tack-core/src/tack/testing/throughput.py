@@ -18,7 +18,7 @@ from tack.ir.types import ScalarType, f32, f64, i32
 from tack.runtime.device import Device
 from tack.testing.cases import same
 
-__all__ = ["Row", "run_throughput", "time_launches"]
+__all__ = ["Row", "run_throughput", "saxpy", "spmv", "stencil2d", "stencil3d", "time_launches"]
 
 _FIRST = 4096  # elements of the first try
 _LONG = 4e-3  # seconds: a launch that takes so long is large enough
@@ -71,19 +71,19 @@ def _copy(x, out):
 
 
 @tack.kernel
-def _saxpy(x, y, out, a):
+def saxpy(x, y, out, a):
     for i in range(x.shape[0]):
         out[i] = a * x[i] + y[i]
 
 
 @tack.kernel
-def _stencil2(u, out, c):
+def stencil2d(u, out, c):
     for i, j in tack.ndindex((1, u.shape[0] - 1), (1, u.shape[1] - 1)):
         out[i, j] = u[i, j] + c * (u[i, j - 1] + u[i, j + 1] + u[i - 1, j] + u[i + 1, j] - 4.0 * u[i, j])
 
 
 @tack.kernel
-def _stencil3(u, out, c):
+def stencil3d(u, out, c):
     for i, j, k in tack.ndindex((1, u.shape[0] - 1), (1, u.shape[1] - 1), (1, u.shape[2] - 1)):
         around = u[i, j, k - 1] + u[i, j, k + 1] + u[i, j - 1, k] + u[i, j + 1, k] + u[i - 1, j, k] + u[i + 1, j, k]
         out[i, j, k] = u[i, j, k] + c * (around - 6.0 * u[i, j, k])
@@ -97,7 +97,7 @@ def _columns(p, idx, rows):
 
 
 @tack.kernel
-def _spmv(p, idx, v, x, y):
+def spmv(p, idx, v, x, y):
     for i in range(y.shape[0]):
         s = 0.0
         for k in range(p[i], p[i + 1]):
@@ -187,7 +187,7 @@ def _saxpy_work(n: int) -> _Work:
     def check() -> None:
         same(_part(out, _some(n)), (_some(n) % 64 * 4).astype(np.float32))
 
-    return _Work(n, 12 * n, 2 * n, lambda: _saxpy(x, y, out, 3.0), check)
+    return _Work(n, 12 * n, 2 * n, lambda: saxpy(x, y, out, 3.0), check)
 
 
 def _stencil_work(n: int, rank: int) -> _Work:
@@ -195,7 +195,7 @@ def _stencil_work(n: int, rank: int) -> _Work:
     side = max(4, round(n ** (1 / rank)))
     shape = (side,) * rank
     u, out = _filled(shape), tack.zeros(shape)
-    kernel, total = (_stencil2, _stencil3)[rank - 2], side**rank
+    kernel, total = (stencil2d, stencil3d)[rank - 2], side**rank
     steps = [side**d for d in range(rank)]
 
     def check() -> None:
@@ -221,7 +221,7 @@ def _spmv_work(n: int) -> _Work:
             same(value, np.float32((k % 64 * (columns % 64)).sum()), f"row {row}")
 
     moved = 8 * entries + 12 * rows
-    return _Work(entries, moved, 2 * entries, lambda: _spmv(p, idx, v, x, y), check)
+    return _Work(entries, moved, 2 * entries, lambda: spmv(p, idx, v, x, y), check)
 
 
 def _sum_work(n: int) -> _Work:
